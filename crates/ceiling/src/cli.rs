@@ -16,11 +16,11 @@ use std::process::ExitCode;
 ///
 /// `ceiling URL` is short for `ceiling load URL`. `ceiling help COMMAND` explains a command.
 ///
-/// Exit codes: 0 good, 1 internal, 2 usage, 3 an expectation was missed or is undecided, 4
-/// measurement not valid (its main figure is not known, or the generator was the wall; with
-/// --strict also when a gate broke), 5 target or probe unreachable, 130 interrupted with partial
-/// results written. 130, 5 and 4 take precedence over 3: a measurement that is not valid decides no
-/// expectation.
+/// Exit codes: 0 good, 1 internal, 2 usage, 3 an expectation was missed or is undecided, or none
+/// was given and no good response came, 4 measurement not valid (its main figure is not known, or
+/// the generator was the wall; with --strict also when a gate broke), 5 target or probe
+/// unreachable, 130 interrupted with partial results written. 130, 5 and 4 take precedence over 3:
+/// a measurement that is not valid decides no expectation.
 #[derive(Debug, Parser)]
 #[command(name = "ceiling", version, max_term_width = 80, disable_help_subcommand = true)]
 pub struct Cli {
@@ -109,7 +109,7 @@ pub fn explain(error: &clap::Error, words: &[String]) -> ExitCode {
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
         _ => {
-            let told = secret::without(&one_line(error), &Secrets::of_command(words));
+            let told = secret::without(&one_line(error, words), &Secrets::of_command(words));
             to_stderr(&format!("ceiling: {told}"));
             Code::Usage.into()
         }
@@ -121,9 +121,9 @@ pub fn kinds() -> Vec<Kind> {
     [plan::kinds(), cmd::fleet::kinds(), cmd::tune::kinds(), cmd::journal::kinds()].concat()
 }
 
-/// What is wrong, what is accepted, and an example.
-pub fn one_line(error: &clap::Error) -> String {
-    plan::one_line(error, &Cli::command(), &kinds())
+/// What is wrong, what is accepted, and an example; `words` is the command line.
+pub fn one_line(error: &clap::Error, words: &[String]) -> String {
+    plan::one_line(error, words, &Cli::command(), &kinds())
 }
 
 #[cfg(test)]
@@ -194,11 +194,33 @@ mod tests {
             "tui",
         ];
         let needs: Vec<_> = needs.into_iter().filter(|name| !set_by_run.contains(name)).collect();
-        let expected = "agents auth-env bearer-file body-file cacert cert confirm confirm-route \
-                        connect-to fleet fleet-keys key may-touch-server probe probe-pin \
-                        probe-token-file profile proxy replay resolve runtime sample-failures \
-                        targets unix-socket";
+        let expected = "agents auth-env baseline bearer-file body-file cacert cert confirm \
+                        confirm-route connect-to fail-if fleet fleet-keys key may-touch-server \
+                        probe probe-pin probe-token-file profile proxy replay resolve runtime \
+                        sample-failures targets unix-socket";
         assert_eq!(needs.join(" "), expected);
+    }
+
+    /// A hint for an option of ours would never be seen, and one that we refuse would mislead.
+    #[test]
+    fn spellings_of_others_are_not_ours_and_their_examples_are_accepted() {
+        let load = Cli::command().find_subcommand("load").unwrap().clone();
+        let is_ours = |name: &str| {
+            load.get_arguments().any(|one| {
+                let short = one.get_short().map(|letter| format!("-{letter}"));
+                let long = one.get_long().map(|long| format!("--{long}"));
+                [short, long].iter().flatten().any(|own| own == name)
+            })
+        };
+        for one in plan::FOREIGN {
+            for name in one.names.iter().filter(|name| is_ours(name)) {
+                assert!(one.value != plan::Value::Any || *name == "--json", "{name} is ours");
+            }
+            let example = one.example.split(", with").next().unwrap().replace("{}", "10");
+            let words = model::shell::words(&format!("ceiling load http://h/ {example}"));
+            let parsed = Cli::try_parse_from(&words);
+            assert!(parsed.is_ok(), "{words:?}: {}", parsed.err().unwrap());
+        }
     }
 
     #[test]

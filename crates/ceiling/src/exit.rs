@@ -7,6 +7,7 @@ use model::ending::Ending;
 use model::run::Record;
 use plan::{Refusal, Usage};
 use remote::FarError;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::StoreError;
 use tune::TuneError;
@@ -20,7 +21,8 @@ pub enum Code {
     Internal = 1,
     /// The command line or a file named on it is wrong.
     Usage = 2,
-    /// An expectation was missed, or it is not known whether it holds.
+    /// An expectation was missed, or it is not known whether it holds; or nothing was expected, and
+    /// no good response came.
     Unmet = 3,
     /// The requested figure is not known, or the generator was the wall.
     NotValid = 4,
@@ -40,7 +42,7 @@ impl From<Ending> for Code {
     fn from(ending: Ending) -> Self {
         match ending {
             Ending::Good => Self::Good,
-            Ending::Unmet => Self::Unmet,
+            Ending::Unmet | Ending::NothingGood => Self::Unmet,
             Ending::NotValid => Self::NotValid,
             Ending::Unreachable => Self::Unreachable,
             Ending::Interrupted => Self::Interrupted,
@@ -55,7 +57,11 @@ impl Code {
         (Self::Good, "The measurement is good, and every expectation holds."),
         (Self::Internal, "ceiling itself failed, for example to write a file."),
         (Self::Usage, "The command line, or a file named on it, is wrong."),
-        (Self::Unmet, "An expectation was missed or could not be decided."),
+        (
+            Self::Unmet,
+            "An expectation was missed or could not be decided; or none was given, and no good \
+             response came.",
+        ),
         (
             Self::NotValid,
             "The measurement is not valid: the requested figure is not known, or the generator \
@@ -75,6 +81,19 @@ pub fn unmet(record: &Record) -> String {
         format!("{} {word}: {}{margin}", term.term, term.why)
     });
     shown.collect::<Vec<_>>().join("; ")
+}
+
+/// One line that says that no good response came, and how to say that those are expected which did.
+pub fn nothing_good(record: &Record) -> String {
+    let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
+    for (code, count) in record.points.iter().flat_map(|point| &point.error_codes) {
+        *codes.entry(code).or_default() += count;
+    }
+    let most = codes.into_iter().max_by_key(|(_, count)| *count);
+    let hint = most.map_or(String::new(), |(code, _)| {
+        format!("; if {code} is the response you expect: --check-status {code}")
+    });
+    format!("no good response came{hint}")
 }
 
 /// Why a command failed.

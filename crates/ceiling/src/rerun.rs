@@ -32,12 +32,14 @@ const PROBES: &[&str] = &["--probe", "--probe-token-file", "--probe-pin", "--run
 /// how they are observed. A proposed command has its own load, and a person reads its output.
 const LEFT: &[&str] = &[
     "arrivals",
+    "baseline",
     "confirm",
     "confirm-route",
     "connections",
     "devices",
     "duration",
     "expect",
+    "fail-if",
     "json",
     "junit",
     "keep-runs",

@@ -1,7 +1,7 @@
 //! One run from its command line to its outputs: shared by all commands with load.
 
 use crate::ci::Ci;
-use crate::cmd::runs;
+use crate::cmd::{compare, runs};
 use crate::exit::{self, Code, Failure};
 use crate::onlookers::Onlookers;
 use crate::outputs::Outputs;
@@ -10,7 +10,8 @@ use crate::screen::{Screen, detail, style, to_stdout};
 use crate::signals::stop_flag;
 use lab::setting::Setting;
 use lab::{Logs, ThisHost, Told};
-use model::ending::Strictness;
+use model::across::Decided;
+use model::ending::{Ending, Strictness};
 use model::event::Event;
 use model::load::{ServerProcess, Trial};
 use model::root::Root;
@@ -42,8 +43,9 @@ pub fn run_drawn(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<
     let options = asked.options();
     let ci = Ci::open(&options.ci)?;
     match measured(asked, words, drawn) {
-        Ok((run, code)) => {
+        Ok(Measured { run, bounds, code }) => {
             let mut report = Report::of_run(&run, strictness(options));
+            report.add_bounds(&bounds);
             if let Err(failure) = &code {
                 let secrets = Secrets::of_command(words);
                 report.add_failure(&secret::without(&failure.to_string(), &secrets));
@@ -66,13 +68,19 @@ fn strictness(options: &Options) -> Strictness {
     if options.strict { Strictness::EveryGate } else { Strictness::OfFigure }
 }
 
-/// The run, and the exit code or failure with which the command ends. An error if there is no run.
-fn measured(
-    asked: &dyn Ask,
-    words: &[String],
-    drawn: Drawn<'_>,
-) -> Result<(Run, Result<Code, Failure>), Failure> {
+/// A run with how its command ends.
+struct Measured {
+    run: Run,
+    /// Those of --fail-if.
+    bounds: Vec<Decided>,
+    code: Result<Code, Failure>,
+}
+
+/// An error if there is no run.
+fn measured(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<Measured, Failure> {
     let (options, mut trial) = (asked.options(), asked.trial(&ThisHost)?);
+    // Read before the run is kept, which is the last one then.
+    let baseline = compare::baseline(options)?;
     let controller = crate::fleet::of_options(options, &trial)?;
     let lead = controller.as_ref().map(|fleet| fleet.lead(&mut trial)).transpose()?;
     let trial = &trial;
@@ -83,16 +91,7 @@ fn measured(
     let stop = stop_flag()?;
     let mut onlookers = Onlookers::of_a_run(options, trial)?;
     let outputs = Outputs::open(&options.out)?;
-    let (mut writer, mut logs) = match options.runs.directory() {
-        Some(directory) => {
-            let (writer, logs) = keep_in(&directory, trial)?;
-            (Some(writer), logs)
-        }
-        None => {
-            let far = has_probe(trial).then(Readings::nameless).transpose()?;
-            (None, Logs { near: Readings::nameless()?, far })
-        }
-    };
+    let (mut writer, mut logs) = keep(options, trial)?;
     // This run would measure the changes that a killed run has left.
     for told in tune::put_back_abandoned(&Root::default(), &tune::journal_folder()) {
         let _ = writeln!(io::stderr(), "ceiling: {told}");
@@ -141,7 +140,16 @@ fn measured(
     }
     let code = delivered((&run, drawn), options, outputs, writer, store_failure);
     onlookers.end(Ok(&run));
-    Ok((run, code))
+    let (bounds, code) = match (baseline, code) {
+        (Some(baseline), Ok(code)) => {
+            let bounds = compare::with_baseline(&baseline, &run, options)?;
+            // Codes 130, 5 and 4 take precedence.
+            let of_bounds = compare::decided(&bounds);
+            (bounds, Ok(if code == Code::Good { of_bounds } else { code }))
+        }
+        (_, code) => (Vec::new(), code),
+    };
+    Ok(Measured { run, bounds, code })
 }
 
 /// Prints and writes a run. After a failure the remaining outputs are still written; the first
@@ -174,12 +182,17 @@ fn delivered(
     if let Some(error) = store_failure {
         return Err(error.into());
     }
-    let code = Code::from(run.record.ending(strictness(options)));
+    let ending = run.record.ending(strictness(options));
     let is_expected = !run.record.expectations.is_empty();
-    if code == Code::Unmet && is_expected {
-        let _ = writeln!(io::stderr(), "ceiling: {}", exit::unmet(&run.record));
+    let why = match ending {
+        Ending::Unmet if is_expected => Some(exit::unmet(&run.record)),
+        Ending::NothingGood => Some(exit::nothing_good(&run.record)),
+        _ => None,
+    };
+    if let Some(why) = why {
+        let _ = writeln!(io::stderr(), "ceiling: {why}");
     }
-    Ok(code)
+    Ok(ending.into())
 }
 
 /// Gives a run the id by which it can be shown; runs started in the same second get different ids.
@@ -202,24 +215,45 @@ pub fn print(run: &Run, options: &Options) -> Result<(), Failure> {
     to_stdout(&text)
 }
 
-/// Makes the directory of a run. A directory that cannot be made fails before any load.
-fn keep_in(directory: &Path, trial: &Trial) -> Result<(Writer, Logs), Failure> {
+/// Makes the directory of a run. One that was named and cannot be made fails before any load;
+/// without the default one the run is measured and not kept.
+fn keep(options: &Options, trial: &Trial) -> Result<(Option<Writer>, Logs), Failure> {
+    let directory = options.runs.directory();
+    let lost = match directory.as_ref().map(|directory| (directory, keep_in(directory, trial))) {
+        Some((_, Ok((writer, logs)))) => return Ok((Some(writer), logs)),
+        Some((directory, Err(why))) if options.runs.is_default() => {
+            Some(format!("{}: {why}", directory.display()))
+        }
+        Some((directory, Err(why))) => {
+            return Err(Failure::Usage(format!(
+                "--runs {}: cannot keep runs there: {why}; give a directory that can be written, \
+                 or none; for example --runs none",
+                directory.display()
+            )));
+        }
+        None => options.runs.is_default().then(|| "HOME is not set".to_string()),
+    };
+    if let Some(why) = lost {
+        let _ = writeln!(
+            io::stderr(),
+            "ceiling: the run is not kept: {why}; --runs DIR keeps it elsewhere"
+        );
+    }
+    let far = has_probe(trial).then(Readings::nameless).transpose()?;
+    Ok((None, Logs { near: Readings::nameless()?, far }))
+}
+
+/// Makes a directory for a run in this one. An error says why not.
+fn keep_in(directory: &Path, trial: &Trial) -> Result<(Writer, Logs), String> {
     let made = Writer::create(directory, &run_name(trial)).and_then(|writer| {
         let far = has_probe(trial).then(|| writer.server_readings()).transpose()?;
         let logs = Logs { near: writer.readings()?, far };
         Ok((writer, logs))
     });
-    made.map_err(|error| {
-        let why = match error {
-            _ if directory.exists() && !directory.is_dir() => "it is not a directory".to_string(),
-            StoreError::Io { error, .. } => error.to_string(),
-            error => error.to_string(),
-        };
-        Failure::Usage(format!(
-            "--runs {}: cannot keep runs there: {why}; give a directory that can be written, or \
-             none; for example --runs none",
-            directory.display()
-        ))
+    made.map_err(|error| match error {
+        _ if directory.exists() && !directory.is_dir() => "it is not a directory".to_string(),
+        StoreError::Io { error, .. } => error.to_string(),
+        error => error.to_string(),
     })
 }
 

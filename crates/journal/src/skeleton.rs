@@ -104,6 +104,7 @@ addr = "127.0.0.1:8080"
 
 [load]
 command = "load"
+# A path that the server has: a cell without a good response ends the run with exit code 3.
 path = "/"
 duration = "5s"
 

@@ -11,12 +11,17 @@
 
 use crate::compare::{cut, differences, flatten};
 use crate::contrast::{Conclusion, Contrast, Rules, conclude, hold, holm};
-use crate::stats;
+use crate::experiment::load as load_of;
+use crate::ramp::load_phrase;
 use crate::visited::ends_of;
+use crate::{stats, steady};
 use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
 use model::analysis::{HostSeen, VisitSeen};
 use model::experiment::{CellResult, Experiment, Figure, Tuned};
+use model::load::Question;
 use model::order::OrderBy as _;
+use model::run::Record;
+use model::visit::{best_point, bounds as bounds_of, figures, is_at_least};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -156,9 +161,14 @@ struct Ratio {
 
 impl Ratio {
     fn of(b: &Group, a: &Group) -> Self {
+        Self::by(b, a, Contrast::unpaired)
+    }
+
+    /// The same with another way to compare logarithms.
+    fn by(b: &Group, a: &Group, unpaired: impl Fn(&[f64], &[f64]) -> Option<Contrast>) -> Self {
         let unpaired = |b: &[f64], a: &[f64]| {
             let are_finite = b.iter().chain(a).all(|log| log.is_finite());
-            Contrast::unpaired(b, a).filter(|_| are_finite)
+            unpaired(b, a).filter(|_| are_finite)
         };
         let is_of_one_load = are_one_load(a.loads.iter().chain(&b.loads));
         Self {
@@ -330,6 +340,7 @@ fn decide(
         .collect();
     let open = outcomes.iter().filter(|outcome| **outcome == Outcome::Undecided).count().max(1);
     let decided = asked().zip(outcomes).zip(&ratios).map(|(((bound, cell), outcome), one)| {
+        let ratio = one.and_then(|one| one.whole()).map(|one| (one.ratio, one.low, one.high));
         // Where only bounds are known, more visits do not help.
         let one = one.filter(|one| one.is_known).and_then(|one| one.contrast);
         let apart = one.map(|one| (one, (one.ratio.ln() - bound.change.ln_1p()).abs()));
@@ -338,7 +349,7 @@ fn decide(
             Some(needed.saturating_sub(one.pairs).max(1) as u64)
         });
         let (figure, cell) = (bound.figure, cell.clone());
-        Decided { bound: bound.to_string(), figure, cell, outcome, more_visits: more }
+        Decided { bound: bound.to_string(), figure, cell, outcome, more_visits: more, ratio }
     });
     decided.collect()
 }
@@ -515,6 +526,57 @@ fn server(cell: &CellResult) -> String {
         None => word.clone(),
     };
     cell.server.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// How much one visit of a cell differs from another of the same cell, as the standard deviation of
+/// the logarithm of a figure: medians over the cells of this repository's journal with at least
+/// three visits, 78 to 106 of them.
+fn from_visit_to_visit(figure: Figure) -> f64 {
+    match figure {
+        Figure::Rate => 0.13,
+        Figure::P50 => 0.24,
+        Figure::P99 => 0.26,
+        Figure::ClientUsPerRequest | Figure::ServerUsPerRequest => 0.11,
+    }
+}
+
+/// Bounds of a change between two runs, which are one visit each. Neither shows how much another
+/// visit would differ, so what other visits showed is assumed, on top of what the rate varied in
+/// its own window: only what is far beyond a bound is decided.
+pub fn of_runs(a: &Record, b: &Record, bounds: &[Bound]) -> Vec<Decided> {
+    let load = best_point(b).or(best_point(a)).map(|(_, point)| load_phrase(point));
+    let cells = BTreeSet::from([load.unwrap_or_else(|| "no load".to_string())]);
+    decide(bounds, &cells, |(_, figure)| {
+        let (of_a, of_b) = (group_of(a, *figure), group_of(b, *figure));
+        let within = within(a, *figure).powi(2) + within(b, *figure).powi(2);
+        let error = (within + 2.0 * from_visit_to_visit(*figure).powi(2)).sqrt();
+        let one = |b: &[f64], a: &[f64]| Some(Contrast::of_one(b.first()? - a.first()?, error));
+        (of_a.visits > 0 && of_b.visits > 0).then(|| Ratio::by(&of_b, &of_a, one))
+    })
+}
+
+/// The figure of the one visit that a run is.
+fn group_of(of: &Record, figure: Figure) -> Group {
+    let mut group = Group::default();
+    let is_lower = figure == Figure::Rate && is_at_least(of);
+    let (value, known) = (figures(of).get(&figure).copied(), bounds_of(of).get(&figure).copied());
+    let low = known.map(|(low, _)| low).or(value);
+    let known = if is_lower { low.map(|low| (low, None)) } else { known };
+    if value.is_some() || known.is_some() {
+        group.add(value, known);
+    }
+    // A ramp and a search find the load of their rate themselves.
+    let is_found = matches!(of.trial.question, Question::Ramp) || of.search.is_some();
+    group.loads.extend(load_of(of).filter(|_| figure != Figure::Rate || !is_found));
+    group
+}
+
+/// The standard error of a figure by its variation inside the window, as a share of it. Only rates
+/// are counted in parts.
+fn within(of: &Record, figure: Figure) -> f64 {
+    let point = best_point(of).map(|(_, point)| point).filter(|_| figure == Figure::Rate);
+    let rates = point.map(steady::independent_rates_of).unwrap_or_default();
+    stats::variation(&rates).map_or(0.0, |share| share / (rates.len() as f64).sqrt())
 }
 
 #[cfg(test)]

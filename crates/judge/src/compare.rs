@@ -1,7 +1,8 @@
 //! Two runs side by side. Differences are stated, not tested: a run shows how much its rate varies
 //! inside a window, but not how much another run of the same would differ.
 
-use crate::{ramp, stats, steady};
+use crate::{across, ramp, stats, steady};
+use model::across::Bound;
 use model::comparison::{
     COMPARISON_SCHEMA, Comparison, Difference, FunctionChange, PointPair, PointSide,
     ProfileDifference, Ratios, WaitChange,
@@ -33,8 +34,8 @@ const NO_SETTINGS: [&str; 8] = [
     "target.server.pinned_threads",
 ];
 
-/// Compares A with B.
-pub fn compare(a: &Record, b: &Record) -> Comparison {
+/// Compares A with B, and decides these bounds as far as two visits can.
+pub fn compare(a: &Record, b: &Record, bounds: &[Bound]) -> Comparison {
     let points = pairs(a, b);
     Comparison {
         schema: COMPARISON_SCHEMA.to_string(),
@@ -44,6 +45,7 @@ pub fn compare(a: &Record, b: &Record) -> Comparison {
         settings: settings(a, b),
         points,
         profiles: profiles(a, b),
+        bounds: across::of_runs(a, b, bounds),
     }
 }
 
@@ -216,7 +218,17 @@ fn ratios((a, b): (&PointSide, &PointSide)) -> Ratios {
 
 /// What differs in command, trial, target and hosts, by path in the record.
 fn settings(a: &Record, b: &Record) -> Vec<Difference> {
-    let mut all = differences(&flat(a), &flat(b));
+    let (mut of_a, mut of_b) = (flat(a), flat(b));
+    // Levels that only one run has are not settings of it, one by one.
+    if a.trial.levels.len() != b.trial.levels.len() {
+        for (settings, run) in [(&mut of_a, a), (&mut of_b, b)] {
+            settings.retain(|name, _| !name.starts_with("trial.levels."));
+            let levels = run.trial.levels.iter().map(|level| level.connections.to_string());
+            let levels = levels.collect::<Vec<_>>().join(", ");
+            settings.insert("trial.levels".to_string(), cut(&levels));
+        }
+    }
+    let mut all = differences(&of_a, &of_b);
     all.truncate(LISTED_MAX);
     all
 }
@@ -419,7 +431,7 @@ mod tests {
         let a = run(&[(1000.0, 900.0), (1000.0, 990.0), (1000.0, 950.0)]);
         let b = run(&[(1000.0, 500.0), (1000.0, 600.0)]);
         let load = "8 connections, 1000/s asked";
-        assert_eq!(reached(&compare(&a, &b)), [(load, Some(950.0), Some(600.0))]);
+        assert_eq!(reached(&compare(&a, &b, &[])), [(load, Some(950.0), Some(600.0))]);
         let trial = |standing| SearchTrial {
             rate: 1000.0,
             duration_s: 5.0,
@@ -452,7 +464,7 @@ mod tests {
         let trials = [missed, met, missed].map(trial).to_vec();
         let found =
             Record { search: Some(SearchRecord { config, trials, answer: Some(answer) }), ..a };
-        assert_eq!(reached(&compare(&found, &b)), [(load, Some(990.0), Some(600.0))]);
+        assert_eq!(reached(&compare(&found, &b, &[])), [(load, Some(990.0), Some(600.0))]);
     }
 
     #[test]
@@ -463,7 +475,7 @@ mod tests {
             ("8 connections, 12340/s asked", Some(12_000.0), None),
             ("8 connections, 12341.5/s asked", Some(11_000.0), Some(9_000.0)),
         ];
-        assert_eq!(reached(&compare(&a, &b)), expected);
+        assert_eq!(reached(&compare(&a, &b, &[])), expected);
     }
 
     #[test]

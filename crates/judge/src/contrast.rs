@@ -176,6 +176,12 @@ impl Contrast {
         Some(Self::new(count, mean, spread.sqrt(), freedom))
     }
 
+    /// From one visit of each: the logarithm of the ratio, and its standard error, which one visit
+    /// cannot show.
+    pub fn of_one(log: f64, error: f64) -> Self {
+        Self::new(1, log, error, f64::INFINITY)
+    }
+
     fn new(pairs: usize, mean: f64, error: f64, freedom: f64) -> Self {
         let mut contrast =
             Self { pairs, ratio: mean.exp(), low: 0.0, high: 0.0, mean, error, freedom };

@@ -6,7 +6,7 @@
 
 use crate::case::{Case, percent};
 use crate::gates;
-use crate::next::{ramp_command, what_would_tell};
+use crate::next::{look_at, ramp_command, what_would_tell};
 use crate::odds::{self, Speaking};
 use crate::ramp::{ceiling, load_of};
 use crate::remaining::{self, Remaining};
@@ -16,11 +16,13 @@ use crate::walls::{
     self, APPLICATION, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, PATH, SERVER, Seen, Test,
 };
 use model::load::{Hold, Question};
+use model::objective::ObjectiveStanding;
 use model::run::Residence;
 use model::units::show_count;
 use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, GateId, Named, Verdict};
 use model::wall::{Side, WallId};
 use observe::ThreadShare;
+use std::slice;
 
 /// Gates that do not touch a counter: a generator that is late, or stamps late, changes no count.
 const OF_TIME: [GateId; 2] = [GateId::Release, GateId::Resolution];
@@ -457,7 +459,8 @@ fn only_failures(case: &Case<'_>, mut seen: Seen) -> Verdict {
         "every planned request got a response, so nothing waits; {} of them failed",
         percent(failed)
     ));
-    seen.next.push(format!("look at a failed response: curl -i {}", case.trial.url));
+    let look = look_at("-i", case.trial, slice::from_ref(case.point));
+    seen.next.push(format!("look at a failed response: {look}"));
     seen.next.push(ramp_command(case));
     unknown(case, seen)
 }
@@ -535,7 +538,13 @@ fn waits_at_server(case: &Case<'_>) -> bool {
 }
 
 fn none(case: &Case<'_>, seen: Seen) -> Verdict {
-    let limit = if case.trial.question == Question::Find {
+    let is_search = case.trial.question == Question::Find;
+    let standing = ObjectiveStanding::of(&case.point.expectations);
+    if is_search && standing == ObjectiveStanding::Undecided {
+        let name = "no trial decided whether the objective holds".to_string();
+        return Verdict { name, ..unknown(case, seen) };
+    }
+    let limit = if is_search {
         "the objective".to_string()
     } else if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
         "the number of devices".to_string()

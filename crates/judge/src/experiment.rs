@@ -87,7 +87,7 @@ pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
 }
 
 /// The load of the point that the figures of a visit are of.
-fn load(of: &Record) -> Option<u64> {
+pub(crate) fn load(of: &Record) -> Option<u64> {
     let (_, point) = best_point(of)?;
     let subscribers = point.events.as_ref().map(|events| events.subscribers.asked);
     Some(subscribers.unwrap_or_else(|| load_of(point)))

@@ -1,8 +1,10 @@
 //! The next step: the commands that would settle an undecided verdict.
 
 use crate::case::Case;
-use model::load::Question;
+use model::load::{Question, Request, Trial};
 use model::route::Address;
+use model::run::{Point, TargetResult};
+use model::{secret, shell};
 
 /// The commands that would separate the walls that are still possible.
 pub(crate) fn what_would_tell(case: &Case<'_>) -> Vec<String> {
@@ -63,4 +65,39 @@ fn watch_the_server(case: &Case<'_>) -> String {
     }
     "watch the server: start `ceiling probe serve` on its host, and pass --probe HOST:PORT"
         .to_string()
+}
+
+/// The command that shows one response to what failed: a stream that was refused, else a request
+/// of the target of a mix that failed most often.
+pub(crate) fn look_at(option: &str, trial: &Trial, points: &[Point]) -> String {
+    let refused = points.iter().filter_map(|point| point.events.as_ref());
+    let has_no_stream = { refused }.any(|events| events.subscribers.accepted == 0);
+    let stream = trial.fanout.as_ref().and_then(|fanout| fanout.streams.first());
+    let worst = points.last().and_then(|point| {
+        let failed = |one: &TargetResult| one.requests.failed + one.requests.unanswered;
+        let (at, _) = point.targets.iter().enumerate().max_by_key(|(_, one)| failed(one))?;
+        Some(at as u32)
+    });
+    let of_worst = |one: &&Request| worst.is_none_or(|worst| one.target == worst);
+    let request = stream
+        .filter(|_| has_no_stream)
+        .or_else(|| trial.requests.iter().find(of_worst))
+        .or_else(|| trial.requests.first());
+    let Some(request) = request else { return format!("curl {option} {}", trial.url) };
+    let scheme_end = trial.url.find("://").map_or(0, |at| at + 3);
+    let path_at = trial.url[scheme_end..].find(['/', '?', '#']).map(|at| scheme_end + at);
+    let base = &trial.url[..path_at.unwrap_or(trial.url.len())];
+    // The URL as typed shows no secret; the path of a request may have one.
+    let url = if trial.url[base.len()..].is_empty() && request.path == "/" {
+        trial.url.clone()
+    } else {
+        secret::text(&format!("{base}{}", request.path))
+    };
+    let method: &[&str] = match request.method.as_str() {
+        "GET" => &[],
+        "HEAD" => &["-I"],
+        method => &["-X", method],
+    };
+    let words = [&["curl", option], method, &[&url]].concat();
+    shell::line(&words.into_iter().map(str::to_string).collect::<Vec<_>>())
 }

@@ -177,11 +177,9 @@ impl Search {
     /// What to do now. Returns the same until the result of a trial is reported.
     pub fn step(&mut self) -> NextTrial {
         if self.pending.is_none() && self.ended.is_none() {
-            match self.search() {
-                Ok(pending) if self.affords(&pending, self.reserve_ns()) => {
-                    self.pending = Some(pending);
-                }
-                Ok(_) => self.ended = Some(Ended::BudgetSpent),
+            match self.search().map(|pending| self.fitted(pending)) {
+                Ok(Some(pending)) => self.pending = Some(pending),
+                Ok(None) => self.ended = Some(Ended::BudgetSpent),
                 Err(ended) => self.ended = Some(ended),
             }
         }
@@ -227,6 +225,28 @@ impl Search {
             let settled = if wanted { ObjectiveStanding::Missed } else { ObjectiveStanding::Met };
             self.evidence.settle(rate, purpose, settled);
         }
+    }
+
+    /// A trial within what is left of the budget. While nothing is decided there is nothing to
+    /// confirm, so nothing is kept for that, and a trial may be as short as the responses that a
+    /// decision needs.
+    fn fitted(&self, pending: Pending) -> Option<Pending> {
+        if self.affords(&pending, self.reserve_ns()) {
+            return Some(pending);
+        }
+        let left_ns = self.config.budget_ns.saturating_sub(self.spent_ns + self.overhead_ns);
+        let duration_ns = pending.duration_ns.min(left_ns);
+        let is_enough = duration_ns as f64 >= self.least_s(pending.rate) * 1e9;
+        (self.has_decided_nothing() && is_enough).then_some(Pending { duration_ns, ..pending })
+    }
+
+    /// Seconds in which a rate gives the responses that a decision needs.
+    fn least_s(&self, rate: f64) -> f64 {
+        self.config.answers_min as f64 / rate
+    }
+
+    fn has_decided_nothing(&self) -> bool {
+        self.trials.iter().all(|trial| trial.standing == ObjectiveStanding::Undecided)
     }
 
     fn affords(&self, pending: &Pending, reserve_ns: u64) -> bool {
@@ -416,7 +436,20 @@ impl Search {
             let (high, above) = (show_count(high.rate), show_count(above.rate));
             notes.push(format!("not monotone: {high}/s missed but {above}/s held"));
         }
-        if ended == Ended::BudgetSpent {
+        if ended == Ended::BudgetSpent && self.has_decided_nothing() {
+            let rate = self.trials.last().map_or(self.config.lowest, |trial| trial.rate);
+            let needed_s = self.least_s(rate);
+            // The trial that decides, one on each side of it, and what was spent on the way.
+            let whole_s = 3.0 * (self.whole_ns(rate) + self.overhead_ns) as f64 / 1e9;
+            let budget_s = (whole_s + self.spent_ns as f64 / 1e9).ceil();
+            notes.push(format!(
+                "nothing was decided: that takes {} responses in one trial, which is {needed_s:.1} \
+                 s at {}/s, and the budget ended first; for example --budget {budget_s}s, or a \
+                 lower percentile",
+                self.config.answers_min,
+                show_count(rate),
+            ));
+        } else if ended == Ended::BudgetSpent {
             notes.push("the budget ended before the interval was narrow and sure".to_string());
         }
         for (check, side) in [(self.below.check(), "below"), (self.above.check(), "above")] {

@@ -81,6 +81,7 @@ fn of_case(case: &Case<'_>, verdict: &Verdict) -> Signals {
     let rate = Some(point.headline_rate()).filter(|rate| *rate > 0.0);
     Signals {
         is_one_host: case.is_one_host() || case.shares_cpus(),
+        neighbours: case.neighbours(),
         rate,
         noise: rate.and_then(|_| noise(point, verdict)),
         connections: Some(u64::from(point.load.connections)),

@@ -7,6 +7,7 @@
 
 use crate::case::Case;
 use crate::decide::{RampSays, decide, undecided};
+use crate::next::look_at;
 use crate::ramp::{self, Trend, last_visits, load_of, load_phrase};
 use crate::walls::{COUNTED, Family, Seen};
 use crate::{fleet, gates, objective, perturb, ramp::ceiling, residence};
@@ -102,7 +103,7 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
     };
     let Some(why) = why else { return perturb::apply(verdict, context.perturbations) };
     let look = "check the server: is it alive, and what does its log say".to_string();
-    let curl = format!("curl -v {}", context.trial.url);
+    let curl = look_at("-v", context.trial, points);
     let responds = fault.is_some() || points.iter().any(Point::is_refused);
     let next = if responds { vec![curl] } else { vec![look, curl] };
     Verdict { name: why.to_string(), next, ..undecided() }

@@ -132,12 +132,15 @@ impl<'a> RunBuilder<'a> {
     }
 
     /// Plain-text requests to a TLS port fail in different ways: the server closes the connection,
-    /// sends an alert, or responds with 400. So a server that sent nothing good is tried with TLS
-    /// once.
+    /// sends an alert, or responds with 400. So a server that sent nothing else is tried with TLS
+    /// once. One that responds with another status speaks HTTP here, and TLS is not what is wrong.
     pub(crate) fn look_for_tls(&mut self, notify: &mut dyn FnMut(Event)) {
         let trial = self.trial;
         let is_plain = trial.tls.is_none() && trial.proxy.is_none() && trial.fanout.is_none();
-        let is_fruitless = |point: &Point| point.requests.sent > 0 && point.requests.completed == 0;
+        let is_fruitless = |point: &Point| {
+            let speaks_http = point.status_codes.keys().any(|status| status != "400");
+            point.requests.sent > 0 && point.requests.completed == 0 && !speaks_http
+        };
         let Some(address) = trial.addresses.first() else { return };
         let is_live = matches!(self.setting, Setting::Live);
         let is_in_vain = !self.points.is_empty() && self.points.iter().all(is_fruitless);

@@ -24,6 +24,9 @@ pub struct Advice {
     pub unknown: Vec<Candidate>,
     /// Cannot matter now.
     pub not_now: Vec<Candidate>,
+    /// Why nothing can be proposed from this run; absent when something may be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nothing_because: Option<String>,
 }
 
 /// One knob as the run sees it.

@@ -1,5 +1,6 @@
 //! Two runs compared: what differs between them, point by point and in their profiles.
 
+use crate::across::Decided;
 use crate::profile::ProfileKind;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ pub struct Comparison {
     pub points: Vec<PointPair>,
     /// By kind of profile, where both runs have it.
     pub profiles: Vec<ProfileDifference>,
+    /// The outcome of each `--fail-if` at the best point of both runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<Decided>,
 }
 
 /// One setting that differs; absent where that run does not have it.

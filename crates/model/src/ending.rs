@@ -13,6 +13,8 @@ pub enum Ending {
     Good,
     /// An expectation was missed, or it is not known whether it holds.
     Unmet,
+    /// Nothing was expected, and no good response came.
+    NothingGood,
     /// The requested figure is not known, or the generator was the wall.
     NotValid,
     /// The target did not respond, or stopped responding.
@@ -60,8 +62,17 @@ impl Record {
         match ObjectiveStanding::of(&self.expectations) {
             _ if !self.claim().is_known() => Ending::NotValid,
             _ if is_strict && !self.holds_all_gates() => Ending::NotValid,
+            _ if self.expectations.is_empty() && self.is_fruitless() => Ending::NothingGood,
             ObjectiveStanding::Met => Ending::Good,
             ObjectiveStanding::Missed | ObjectiveStanding::Undecided => Ending::Unmet,
+        }
+    }
+
+    /// Whether no good response came at any level.
+    pub fn is_fruitless(&self) -> bool {
+        match &self.tool {
+            Some(tool) => tool.rate == Some(0.0),
+            None => !self.points.is_empty() && self.points.iter().all(Point::is_fruitless),
         }
     }
 

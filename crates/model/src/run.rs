@@ -315,6 +315,22 @@ impl Point {
         (2 * faulty >= all).then_some(fault)
     }
 
+    /// Whether nothing good came of it: no good response, and no event; in a fan-out, no stream
+    /// that was accepted; for devices that only hold their connection, none that was opened.
+    pub fn is_fruitless(&self) -> bool {
+        let RequestInfo { sent, completed, .. } = self.requests;
+        let asked = sent + self.unmeasured.sent > 0;
+        // Good responses of the warm-up count where the window had no requests.
+        let of_warmup = sent == 0 && self.unmeasured.completed > 0;
+        let good = completed > 0 || self.rate > 0.0 || of_warmup;
+        match &self.events {
+            Some(events) if events.subscribers.accepted == 0 => true,
+            Some(events) => asked && !good && events.rate == 0.0,
+            None if asked => !good,
+            None => self.is_churn() && self.connections.opened == 0,
+        }
+    }
+
     /// The main rate, per second: completed requests, connections of devices, or events.
     pub fn headline_rate(&self) -> f64 {
         match (&self.turnover, &self.events) {

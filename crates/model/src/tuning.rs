@@ -23,6 +23,9 @@ pub struct Signals {
     pub is_inside: bool,
     /// Whether both sides ran on one kernel.
     pub is_one_host: bool,
+    /// Share of the server's CPUs that processes used which are neither the server nor ours.
+    #[serde(default)]
+    pub neighbours: Option<f64>,
     /// Good responses per second.
     pub rate: Option<f64>,
     /// Half the width of the interval of the rate, as a share of it: over the visits of the

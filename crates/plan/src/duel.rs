@@ -118,7 +118,7 @@ fn keys_of(id: &str, words: &[String]) -> Result<Table, Usage> {
     let matches = commands
         .clone()
         .try_get_matches_from(words)
-        .map_err(|error| unreadable(one_line(&error, &commands, &kinds())))?;
+        .map_err(|error| unreadable(one_line(&error, &[], &commands, &kinds())))?;
     let Some((name, matches)) = matches.subcommand() else {
         return Err(unreadable("it has no sub-command".to_string()));
     };

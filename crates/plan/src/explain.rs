@@ -1,5 +1,6 @@
 //! One line for words that are not a command: what is wrong, what is accepted, and an example.
 
+use crate::foreign;
 use crate::typed::{Kind, hint};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
@@ -56,8 +57,32 @@ fn wanted((command, usage): (&Command, &str), shown: &str, kinds: &[Kind]) -> (S
     }
 }
 
+/// A word that no option and no argument takes: what another tool means by it, or which option of
+/// ours has nearly its name.
+fn unknown(argument: &str, meant: Option<String>, near: Option<String>) -> String {
+    match (argument.starts_with('-'), meant) {
+        (true, Some(meant)) => format!("there is no option {meant}"),
+        (true, None) => {
+            let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+            format!("there is no option {argument}{near} (see --help)")
+        }
+        (false, meant) => {
+            let meant = meant.map_or(String::new(), |meant| format!("; {meant}"));
+            format!(
+                "'{argument}' is one word too many, or the value of an option that is missing\
+                 {meant}"
+            )
+        }
+    }
+}
+
 /// What is wrong with the words of a command, what is accepted, and an example.
-pub fn one_line(error: &clap::Error, command: &Command, kinds: &[Kind]) -> String {
+pub fn one_line(
+    error: &clap::Error,
+    words: &[String],
+    command: &Command,
+    kinds: &[Kind],
+) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
@@ -71,7 +96,12 @@ pub fn one_line(error: &clap::Error, command: &Command, kinds: &[Kind]) -> Strin
     let wanted = |argument: &str| wanted((command, &usage), argument, kinds);
     let argument = text(ContextKind::InvalidArg).unwrap_or_default();
     let value = text(ContextKind::InvalidValue).unwrap_or_default();
+    let meant = foreign::hint(words, &argument, command);
     match error.kind() {
+        ErrorKind::UnknownArgument => unknown(&argument, meant, text(ContextKind::SuggestedArg)),
+        ErrorKind::ValueValidation if meant.is_some() => {
+            format!("{argument}: '{value}' is not for it; {}", meant.unwrap_or_default())
+        }
         ErrorKind::ValueValidation => {
             let reason = std::error::Error::source(error).map(ToString::to_string);
             let reason = reason.unwrap_or_else(|| format!("'{value}' is wrong"));
@@ -88,14 +118,6 @@ pub fn one_line(error: &clap::Error, command: &Command, kinds: &[Kind]) -> Strin
             let accepted = text(ContextKind::ValidValue).unwrap_or_default();
             let (_, example) = wanted(&argument);
             format!("{argument}: '{value}' is not one of {accepted}; for example {example}")
-        }
-        ErrorKind::UnknownArgument if !argument.starts_with('-') => {
-            format!("'{argument}' is one word too many, or the value of an option that is missing")
-        }
-        ErrorKind::UnknownArgument => {
-            let meant = text(ContextKind::SuggestedArg);
-            let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
-            format!("there is no option {argument}{meant} (see --help)")
         }
         ErrorKind::InvalidSubcommand => {
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();

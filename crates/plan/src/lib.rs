@@ -40,6 +40,7 @@ mod way_syntax;
 mod which_agents;
 
 mod explain;
+mod foreign;
 mod kinds;
 mod machine;
 mod typed;
@@ -64,10 +65,13 @@ pub use endpoints::WayError;
 pub use explain::one_line;
 pub use far_probe::ProbeOptions;
 pub use fleet::{BrokerOptions, FleetChoice, FleetOptions};
+pub use foreign::{FOREIGN, Foreign, Value};
 pub use kinds::kinds;
 pub use machine::Machine;
 pub use mix::BYTES_MAX;
-pub use options::{CiOptions, Colour, DriverChoice, LiveOptions, Options, Runs, Verbosity};
+pub use options::{
+    Against, CiOptions, Colour, DriverChoice, LiveOptions, Options, Runs, Verbosity,
+};
 pub use trial::PROFILED_WINDOW_MIN_NS;
 pub use typed::{Kind, Typed, hint};
 pub use url::{Scheme, Url, UrlError, is_url};

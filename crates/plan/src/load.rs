@@ -69,9 +69,9 @@ impl Load {
             return Err(missing(word));
         }
         let known = Secrets::of_command(&words);
-        let parsed = command().try_get_matches_from(words);
+        let parsed = command().try_get_matches_from(&words);
         parsed.map(drop).map_err(|error| {
-            secret::without(&explain::one_line(&error, &command(), &kinds()), &known)
+            secret::without(&explain::one_line(&error, &words, &command(), &kinds()), &known)
         })
     }
 }

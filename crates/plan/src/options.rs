@@ -7,10 +7,11 @@ use crate::fleet::FleetOptions;
 use crate::secure::Secure;
 use crate::values::{
     Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, JunitFile, KeepRuns, LinkText,
-    Method, MixFile, OutFile, Pause, Pid, Profiles, RunsFolder, Seed, Socket, SummaryFile, Threads,
-    Time, TokenFile, UrlText, VariableName, Warmup,
+    Method, MixFile, OutFile, Pause, Pid, Profiles, RunPath, RunsFolder, Seed, Socket, SummaryFile,
+    Threads, Time, TokenFile, UrlText, VariableName, Warmup,
 };
 use clap::{Args, ValueEnum};
+use model::across::Bound;
 use model::check::{Digest, Lengths, Needle, Statuses};
 use model::objective::Objective;
 use std::env;
@@ -103,6 +104,10 @@ pub struct Options {
     /// Exit 3 unless this holds: 'p99<2ms,errors<0.1%'; see below
     #[arg(long, value_name = "TERMS")]
     pub expect: Option<Objective>,
+
+    /// What the run is compared with.
+    #[command(flatten)]
+    pub against: Against,
 
     /// Fill in templates like {{seq}}, {{random:1..9}}, {{uuid}} and {{csv:FILE:COLUMN}} in path,
     /// headers and body, in N requests that are sent in turn; without it {{ is plain text
@@ -215,6 +220,19 @@ pub struct CheckOptions {
     pub sha256: Option<Digest>,
 }
 
+/// What a run is compared with when it is done.
+#[derive(Debug, Args)]
+pub struct Against {
+    /// Compare the run with this stored one: last, an id or its beginning, a directory or a record
+    #[arg(long, value_name = "RUN")]
+    pub baseline: Option<RunPath>,
+
+    /// With --baseline: exit 3 when a figure changed by more than this: 'rate<-50%,p99>100%'; see
+    /// ceiling compare
+    #[arg(long, value_name = "CHANGES", value_delimiter = ',', requires = "baseline")]
+    pub fail_if: Vec<Bound>,
+}
+
 /// How to watch a run while it goes on.
 #[derive(Debug, Args)]
 pub struct LiveOptions {
@@ -261,11 +279,11 @@ impl Runs {
             Some(RunsFolder(path)) if path.as_os_str() == "none" => None,
             Some(RunsFolder(path)) => Some(path.clone()),
             None => {
-                let state = env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty());
-                let state = state.map(PathBuf::from).or_else(|| {
-                    env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"))
-                });
-                state.map(|state| state.join("ceiling/runs"))
+                // A relative path there is not valid (XDG Base Directory Specification).
+                let named = |name| env::var_os(name).map(PathBuf::from);
+                let absolute = |name| named(name).filter(|path| path.is_absolute());
+                let home = || Some(absolute("HOME")?.join(".local/state"));
+                Some(absolute("XDG_STATE_HOME").or_else(home)?.join("ceiling/runs"))
             }
         }
     }

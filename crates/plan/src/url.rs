@@ -58,7 +58,7 @@ impl Url {
             return Err(error("has no scheme"));
         };
         let Some(scheme) = Scheme::parse(scheme) else {
-            return Err(error("is neither an http nor an https URL"));
+            return Err(error(&format!("is neither an http nor an https URL{}", instead(scheme))));
         };
         let rest = rest.split('#').next().unwrap_or("");
         let path_at = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -106,6 +106,24 @@ impl Url {
             Ok(url) => Ok(Self { text: typed, ..url }),
             Err(error) => Err(UrlError { typed, ..error }),
         }
+    }
+}
+
+/// What can be measured of a server that speaks another protocol.
+fn instead(scheme: &str) -> &'static str {
+    match scheme.to_ascii_lowercase().as_str() {
+        "ws" | "wss" => {
+            ": ceiling does not speak WebSocket; its connections can be measured with ceiling \
+             churn tcp://HOST:PORT"
+        }
+        "h2" | "h2c" | "http2" | "h3" | "http3" | "quic" | "grpc" | "grpcs" => {
+            ": ceiling speaks HTTP/1.1 only; for HTTP/2 and gRPC take h2load, k6 or ghz"
+        }
+        "unix" | "http+unix" => {
+            ": a socket is an option, --unix-socket PATH, and the URL has host and path"
+        }
+        "tls" | "ssl" => ": for TLS it begins with https",
+        _ => "",
     }
 }
 

@@ -40,6 +40,7 @@ fn advise_on(knobs: &[&Knob], signals: &Signals, asked: RunCommands<'_>) -> Advi
         worth: Vec::new(),
         unknown: Vec::new(),
         not_now: Vec::new(),
+        nothing_because: no_ground(signals),
     };
     for knob in knobs {
         let candidate = candidate(knob, signals, asked);
@@ -85,7 +86,28 @@ fn stands_out(prediction: &Prediction, signals: &Signals) -> bool {
 /// plans have the same.
 pub fn prediction(knob: &Knob, signals: &Signals) -> Prediction {
     let said = beside_the_point(knob, signals, (knob.predict)(signals));
-    behind_the_generator(knob, signals, said)
+    without_ground(signals, behind_the_generator(knob, signals, said))
+}
+
+/// Share of the server's CPUs from which other processes disturb a prediction.
+const BUSY: f64 = 0.2;
+
+/// Why nothing can be proposed from a run: its wall is not known, or other work than the server's
+/// had the server's CPUs.
+pub fn no_ground(signals: &Signals) -> Option<String> {
+    if matches!(signals.wall, None | Some(Named::Unknown)) && !signals.is_inside {
+        return Some("the wall of the run is not known".to_string());
+    }
+    let share = signals.neighbours.filter(|share| *share >= BUSY)?;
+    Some(format!("other processes used {:.0} % of the server's CPUs", 100.0 * share))
+}
+
+/// What may help where there is no ground for a prediction is not known.
+fn without_ground(signals: &Signals, said: Prediction) -> Prediction {
+    match no_ground(signals).filter(|_| said.basis == Basis::Bounded) {
+        Some(why) => Prediction::unknown(format!("{why}; {}", said.arithmetic), &said.reconsider),
+        None => said,
+    }
 }
 
 fn candidate(knob: &Knob, signals: &Signals, asked: RunCommands<'_>) -> Candidate {
@@ -199,6 +221,12 @@ fn settle(signals: &Signals, asked: RunCommands<'_>) -> String {
     }
     if matches!(signals.wall, None | Some(Named::Unknown)) {
         return asked.confirmed.to_string();
+    }
+    if no_ground(signals).is_some() {
+        return format!(
+            "stop the other work (ceiling doctor), then measure again: {}",
+            asked.command
+        );
     }
     asked.longer.to_string()
 }

@@ -222,8 +222,8 @@ fn choose<'a>(
 fn calibration(command: &Advise) -> Result<Code, Failure> {
     let directory = command.runs.directory().ok_or_else(|| {
         Failure::Usage(
-            "--runs none: this command needs the directory that keeps runs; for example --runs \
-             out/runs"
+            "--runs: this command needs the directory that keeps runs, and there is none \
+             (--runs none, or HOME is not set); for example --runs out/runs"
                 .into(),
         )
     })?;

@@ -5,12 +5,12 @@ mod experiments;
 use super::runs;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
-use crate::screen::{style, to_stdout};
+use crate::screen::{style, to_stderr, to_stdout};
 use clap::Args;
-use model::across::Bound;
+use model::across::{Bound, Decided, Outcome};
 use model::run::Run;
 use plan::values::{OutFile, RunPath};
-use plan::{Colour, Runs};
+use plan::{Colour, Options, Runs};
 use report::Format;
 
 /// Shows two runs side by side, load by load: rates, latencies, CPU time per request, walls, the
@@ -21,15 +21,20 @@ use report::Format;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Bounds: rate, p50, p99, client_us or server_us, then < or >, then a change of B
-against A in percent. In each cell a bound fails when the whole 95 % interval is
-beyond it, holds when the whole interval is inside, and is otherwise undecided.
+against A in percent; several are joined with commas. A bound fails when the
+whole 95 % interval of the change is beyond it, holds when the whole interval is
+inside, and is otherwise undecided. Two experiments show by their visits how wide
+that interval is. Two runs do not: it is then as wide as visits of one load
+usually vary, about \u{b1}40 % for a rate, so that only large changes are decided.
 
-Exit codes: 0 no bound fails, 3 a bound fails, or with --strict is undecided.
+Exit codes: 0 no bound fails, 3 a bound fails, or is undecided: between two runs,
+and with --strict between two experiments.
 
 Examples:
   ceiling compare last~1 last
   ceiling compare before/ after/ -o difference.html
-  ceiling compare base.json new.json --fail-if 'rate<-3%' --fail-if 'p99>10%'")]
+  ceiling compare base.json new.json --fail-if 'rate<-3%,p99>10%'
+  ceiling load http://127.0.0.1:8083/read --baseline last --fail-if 'rate<-50%'")]
 pub struct Compare {
     /// The run or experiment to compare against: last~1, an id or its beginning, a directory, or a
     /// record written with --json
@@ -38,12 +43,11 @@ pub struct Compare {
     /// The run or experiment that is compared with A
     b: RunPath,
 
-    /// Two experiments only: exit 3 when a figure of a cell changed by more than this: 'rate<-3%';
-    /// repeatable
-    #[arg(long, value_name = "CHANGE")]
+    /// Exit 3 when a figure changed by more than this: 'rate<-3%,p99>10%'; repeatable
+    #[arg(long, value_name = "CHANGES", value_delimiter = ',')]
     fail_if: Vec<Bound>,
 
-    /// Exit 3 also when a bound of --fail-if is undecided
+    /// Exit 3 also when a bound between two experiments is undecided
     #[arg(long, requires = "fail_if")]
     strict: bool,
 
@@ -75,17 +79,11 @@ pub fn run(command: Compare) -> Result<Code, Failure> {
     if let Some(code) = experiments::run(&command)? {
         return Ok(code);
     }
-    if let Some(bound) = command.fail_if.first() {
-        return Err(Failure::Usage(format!(
-            "--fail-if {bound}: a run is one visit, which does not show how much visits vary; \
-             compare two experiments, for example of ceiling run with blocks = 6 in [design]"
-        )));
-    }
     let read = |asked: &RunPath| Ok(runs::read(asked, command.runs.directory())?.1);
     let (a, b): (Result<Run, Failure>, _) = (read(&command.a), read(&command.b));
     let (a, b) = (a?, b?);
     let outputs = Outputs::open(&command.out)?;
-    let compared = judge::compare::compare(&a.record, &b.record);
+    let compared = judge::compare::compare(&a.record, &b.record, &command.fail_if);
     let json = || model::json::pretty(&compared);
     let text = if command.json {
         json()
@@ -97,5 +95,38 @@ pub fn run(command: Compare) -> Result<Code, Failure> {
         Format::Json => json().into_bytes(),
         _ => report::html_compared(&compared, &a, &b).into_bytes(),
     })?;
-    Ok(Code::Good)
+    Ok(decided(&compared.bounds))
+}
+
+/// The stored run that --baseline names.
+pub fn baseline(options: &Options) -> Result<Option<Run>, Failure> {
+    let read = |asked: &RunPath| Ok(runs::read(asked, options.runs.directory())?.1);
+    options.against.baseline.as_ref().map(read).transpose()
+}
+
+/// Prints what changed from a baseline, where the options ask for text, and decides --fail-if.
+pub fn with_baseline(of: &Run, run: &Run, options: &Options) -> Result<Vec<Decided>, Failure> {
+    let compared = judge::compare::compare(&of.record, &run.record, &options.against.fail_if);
+    if !options.quiet && !options.json {
+        to_stdout("\n")?;
+        to_stdout(&report::text_compared(&compared, of, run, style(&options.colour)))?;
+    }
+    Ok(compared.bounds)
+}
+
+/// Reports the bounds of a change between two runs that do not hold. One that is undecided is no
+/// success: two runs show too little to be wrong about it often.
+pub fn decided(bounds: &[Decided]) -> Code {
+    let open = bounds.iter().filter(|one| one.outcome != Outcome::Holds);
+    let lines: Vec<String> = open.map(report::bound_line).collect();
+    for line in &lines {
+        to_stderr(&format!("ceiling: {line}"));
+    }
+    if bounds.iter().any(|one| one.outcome == Outcome::Undecided) {
+        to_stderr(
+            "ceiling: a run is one visit, and visits of one load vary, so only a large change is \
+             decided; ceiling run with blocks = 6 in [design] decides smaller ones",
+        );
+    }
+    if lines.is_empty() { Code::Good } else { Code::Unmet }
 }

@@ -67,7 +67,7 @@ pub fn run(command: FrontCommand) -> Result<Code, Failure> {
             "{} became `{}`: {}",
             tool.name(),
             Secrets::command(&words).join(" "),
-            secret::without(&one_line(&error), &Secrets::of_command(&words))
+            secret::without(&one_line(&error, &[]), &Secrets::of_command(&words))
         ))
     })?;
     let Command::Load(load) = asked.command else {

@@ -16,6 +16,7 @@ use judge::prediction::Cell as Cells;
 use lab::ThisHost;
 use lab::experiment::{self, Folder, Hooks, Places, Progress, Ready};
 use left::Left;
+use model::ending::{Ending, Strictness};
 use model::experiment::{CellResult, Experiment, Fate, HostUsed, Kept as KeptPrediction, SCHEMA};
 use model::load::ProbeChoice;
 use model::run::Run as Kept;
@@ -52,7 +53,7 @@ each changes. It can start only the servers in targets/targets.toml. Treat a
 plan from another person as code: --trust says that you have read it.
 
 Exit codes: 0 all cells were measured, 3 a wall is not the one the plan expects,
-5 a cell failed, 130 interrupted.
+or a cell had no good response, 5 a cell failed, 130 interrupted.
 
 Examples:
   ceiling run experiments/04-ramp/plan.toml
@@ -328,8 +329,8 @@ fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Fai
     }
     let directory = command.directory.as_ref().ok_or_else(|| {
         Failure::Usage(
-            "--runs none: an experiment needs a directory to be kept in; for example --runs \
-             out/runs"
+            "--runs: an experiment needs a directory to be kept in, and there is none (--runs \
+             none, or HOME is not set); for example --runs out/runs"
                 .into(),
         )
     })?;
@@ -465,9 +466,11 @@ fn kept(cell: &CellResult, runs: &Path) -> Option<Kept> {
 
 fn code_of(experiment: &Experiment, runs: &[Option<Kept>]) -> Code {
     let surprising = |(cell, run): (&CellResult, &Option<Kept>)| {
-        let is_counted = cell.block != Some(0);
-        let expected = || report::is_expected(cell, run.as_ref()?);
-        is_counted && expected() == Some(false)
+        let Some(run) = run.as_ref().filter(|_| cell.block != Some(0)) else { return false };
+        match report::is_expected(cell, run) {
+            Some(is_expected) => !is_expected,
+            None => run.record.ending(Strictness::OfFigure) == Ending::NothingGood,
+        }
     };
     if experiment.failed() > 0 {
         Code::Unreachable

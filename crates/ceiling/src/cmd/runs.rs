@@ -114,8 +114,8 @@ pub fn run(command: Runs) -> Result<Code, Failure> {
 fn directory(runs: &plan::Runs) -> Result<Directory, Failure> {
     runs.directory().map(Directory::new).ok_or_else(|| {
         Failure::Usage(
-            "--runs none: this command needs the directory that keeps runs; for example --runs \
-             out/runs"
+            "--runs: this command needs the directory that keeps runs, and there is none \
+             (--runs none, or HOME is not set); for example --runs out/runs"
                 .into(),
         )
     })

@@ -7,12 +7,13 @@ mod watch;
 mod wish;
 
 use crate::exit::{Code, Failure};
-use crate::screen::{style, to_stdout};
+use crate::screen::{detail, style, to_stdout};
 use clap::{Args, Subcommand, ValueEnum};
 use model::tuning::{Row, TuneOrder};
 use plan::ProbeOptions;
 use plan::values::RunChoice;
-use plan::{Colour, Runs};
+use plan::{Colour, Runs, Verbosity};
+use report::Detail;
 use report::sections::tuning;
 use report::text::draw;
 use serde_json::{Value, json};
@@ -70,6 +71,9 @@ struct PlanCommand {
 
     #[command(flatten)]
     probe: ProbeOptions,
+
+    #[command(flatten)]
+    verbosity: Verbosity,
 
     #[command(flatten)]
     colour: Colour,
@@ -159,7 +163,8 @@ fn show_plan(command: &PlanCommand) -> Result<Code, Failure> {
     if command.json {
         return print(&json!({ "schema": "ceiling.tune/1", "run": run, "rows": rows }));
     }
-    to_stdout(&draw(&tuning::plan(&rows, run), style(&command.colour)))?;
+    let page = tuning::plan(&rows, run, detail(&command.verbosity, Detail::Summary));
+    to_stdout(&draw(&page, style(&command.colour)))?;
     Ok(Code::Good)
 }
 

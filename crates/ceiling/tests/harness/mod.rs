@@ -182,10 +182,21 @@ pub fn shown(record: &Value) -> String {
 
 /// The expected exit code for a record of `load`, `churn` or `fanout` without expectations: 4 if
 /// its rate is not known or the generator was the wall, which other load on this machine can cause;
-/// otherwise 0.
+/// 3 if nothing good came; otherwise 0.
 pub fn code_of(record: &Value) -> i32 {
     let is_of_generator = record["verdict"]["side"] == "client" && wall(record) != "C4";
-    if is_of_generator || !is_rate_known(record) { 4 } else { 0 }
+    match record["points"].as_array().unwrap().iter().all(is_fruitless) {
+        _ if is_of_generator || !is_rate_known(record) => 4,
+        true => 3,
+        false => 0,
+    }
+}
+
+/// Whether no request had a good response, or no stream was accepted.
+fn is_fruitless(point: &Value) -> bool {
+    let accepted = point["events"]["subscribers"]["accepted"].as_u64();
+    let good = point["requests"]["completed"] != 0 || point["rate"] != 0.0;
+    accepted == Some(0) || accepted.is_none() && point["requests"]["sent"] != 0 && !good
 }
 
 /// Whether the rate of any level is known.

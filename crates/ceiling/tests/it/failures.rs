@@ -3,7 +3,10 @@
 
 use crate::harness::{Folder, Server, count, measure, program, run, turn};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::Command;
+use std::thread;
 
 fn load(url: &str, more: &[&str]) -> Value {
     let (_, record) = measure(&[&["load", url, "-n", "300", "-c", "2", "-t", "1"], more].concat());
@@ -88,4 +91,98 @@ fn plain_requests_to_a_tls_port_are_told_so() {
     let record = load(&server.url("/simple").replace("https:", "http:"), &[]);
     let notices = record["notices"].to_string();
     assert!(notices.contains("speaks TLS"), "{notices}");
+}
+
+/// A script that reads the exit code must not take a broken service for a good one.
+#[test]
+fn a_run_without_a_good_response_is_no_success() {
+    let _turn = turn();
+    let server = Server::start("target-nethttp", &[]);
+    let nope = server.url("/nope");
+    let short = ["-t", "1", "--warmup", "0"];
+    let commands: [&[&str]; 6] = [
+        &["load", &nope, "-n", "50", "-c", "2"],
+        &["load", &nope, "-R", "100", "-d", "200ms"],
+        &["load", &nope, "-n", "50", "--json"],
+        &["ramp", &nope, "-c", "1..2", "-d", "200ms", "--repeats", "0"],
+        &["churn", &nope, "--devices", "2", "--hold", "50ms", "-d", "300ms"],
+        &["fanout", &nope, "-c", "2", "-d", "300ms"],
+    ];
+    for command in commands {
+        let said = run(&[command, &short].concat());
+        assert_eq!(said.code, 3, "{command:?}: {}{}", said.stdout, said.stderr);
+        assert!(said.stderr.contains("no good response came"), "{command:?}: {}", said.stderr);
+        assert!(said.stderr.contains("--check-status 404"), "{command:?}: {}", said.stderr);
+    }
+    let load = ["load", &nope, "-n", "50", "-c", "2", "-t", "1", "-q"];
+    for (more, code) in [(["--check-status", "404"], 0), (["--expect", "errors<=100%"], 0)] {
+        let said = run(&[&load[..], &more].concat());
+        assert_eq!(said.code, code, "{more:?}: {}", said.stderr);
+    }
+    let folder = Folder::new("nothing-good");
+    let junit = folder.file("junit.xml");
+    assert_eq!(run(&[&load[..], &["--junit", &junit]].concat()).code, 3);
+    let cases = std::fs::read_to_string(junit).unwrap();
+    assert!(cases.contains("no good response came"), "{cases}");
+}
+
+#[test]
+fn a_hint_names_the_url_that_failed() {
+    let _turn = turn();
+    let server = Server::start("target-nethttp", &[]);
+    let folder = Folder::new("hint-url");
+    let mix = folder.file("mix.jsonl");
+    let lines = "{\"url\":\"/read\"}\n{\"url\":\"/gone?a=1\",\"method\":\"PUT\"}\n";
+    std::fs::write(&mix, lines).unwrap();
+    let url = server.url("");
+    let short = ["-t", "1", "--warmup", "0", "-d", "300ms", "-c", "2", "--json"];
+    for (words, look) in [
+        (vec!["fanout", &url], format!("curl -v {url}/events/1")),
+        (vec!["fanout", &url, "--events", "/s"], format!("curl -v {url}/s")),
+        (vec!["load", &server.url("/x?b=2&c=3")], format!("curl -v '{url}/x?b=2&c=3'")),
+        (vec!["load", &server.url("/y"), "-X", "DELETE"], format!("curl -v -X DELETE {url}/y")),
+    ] {
+        let said = run(&[&words[..], &short].concat());
+        let next = said.record()["verdict"]["next"].to_string();
+        assert!(next.contains(&look), "{words:?}: {look} in {next}");
+    }
+}
+
+/// Both could not be the cause of a failure.
+#[test]
+fn a_server_that_responds_over_http_is_not_told_to_speak_tls() {
+    let _turn = turn();
+    let port = both_protocols();
+    for (path, is_told) in [("/404", false), ("/503", false), ("/400", true)] {
+        let record = load(&format!("http://127.0.0.1:{port}{path}"), &[]);
+        let notices = record["notices"].to_string();
+        assert_eq!(notices.contains("speaks TLS"), is_told, "{path}: {notices}");
+    }
+}
+
+/// A gateway on one port: it answers TLS with an alert, and HTTP with the status of the path.
+fn both_protocols() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(count @ 1..) = stream.read(&mut bytes) {
+                    if bytes[0] == 22 {
+                        let _ = stream.write_all(&[21, 3, 3, 0, 2, 2, 40]);
+                        return;
+                    }
+                    let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
+                    let status = text.split(['/', ' ']).nth(2).unwrap_or("400");
+                    let head = format!("HTTP/1.1 {status} No\r\nContent-Length: 0\r\n\r\n");
+                    if stream.write_all(head.as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
 }

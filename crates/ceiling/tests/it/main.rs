@@ -31,6 +31,7 @@ mod output;
 mod probe;
 mod profile;
 mod ranch;
+mod readme;
 mod regressions;
 mod routes;
 mod runs;

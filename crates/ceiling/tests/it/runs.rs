@@ -179,3 +179,30 @@ fn the_default_directory_has_a_cap() {
     assert!(capped.stderr.contains("removed the oldest 8 runs"), "{}", capped.stderr);
     assert_eq!(ids(&runs).len(), 200);
 }
+
+/// A home that cannot be written takes no result, and measuring needs none.
+#[test]
+fn without_a_home_a_run_is_measured_and_not_kept() {
+    let _turn = turn();
+    let load = ["load", "http://null/", "--driver", "null", "-n", "200", "-t", "1", "-c", "1"];
+    let homes: [&[(&str, &str)]; 5] = [
+        &[("HOME", "/proc/nowhere")],
+        &[("HOME", "/dev/null")],
+        &[("HOME", "")],
+        &[("HOME", "/proc/nowhere"), ("XDG_STATE_HOME", "relative")],
+        &[],
+    ];
+    for home in homes {
+        let mut command = ceiling(&[&load[..], &["--warmup", "0"]].concat());
+        for name in ["CEILING_RUNS", "XDG_STATE_HOME", "HOME"] {
+            command.env_remove(name);
+        }
+        let said = Said::of(command.envs(home.iter().copied()).output().unwrap());
+        assert!([0, 4].contains(&said.code), "{home:?}: {}", said.stderr);
+        assert!(said.stdout.contains("200 requests"), "{home:?}: {}", said.stdout);
+        let told: Vec<&str> =
+            said.stderr.lines().filter(|line| line.contains("not kept")).collect();
+        assert!(told.len() == 1 && told[0].contains("--runs DIR"), "{home:?}: {}", said.stderr);
+        assert!(!said.stderr.contains("run kept in"), "{home:?}: {}", said.stderr);
+    }
+}

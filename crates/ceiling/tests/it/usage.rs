@@ -278,6 +278,102 @@ fn unknown_and_contradicting_words_are_told() {
     refuses(&["load", URL, "-b", "x", "-f", "y"], &["--body", "--body-file"]);
 }
 
+/// What a tired person types who knows another tool, and what the answer has.
+const SPELLINGS: &[(&[&str], &str)] = &[
+    // hey, oha, bombardier, autocannon
+    (&["-z", "5s"], "-z: how long is -d; for example -d 5s"),
+    (&["-z5s"], "-d 5s"),
+    (&["-q", "100"], "-R 100"),
+    (&["--qps", "200"], "-R 200"),
+    (&["--qps=200"], "-R 200"),
+    (&["-r", "300"], "-R 300"),
+    (&["--disable-keepalive"], "--requests-per-conn 1"),
+    (&["-disable-keepalive"], "--requests-per-conn 1"),
+    (&["-a", "user:pw"], "--auth-env"),
+    (&["-a", "1000"], "-n 1000"),
+    (&["-D", "body.json"], "-f body.json"),
+    (&["-T", "text/plain"], "-H 'Content-Type:"),
+    (&["--no-tui"], "-q"),
+    // curl
+    (&["-d", "{\"a\":1}"], "-b '"),
+    (&["-d", "a=1&b=2"], "-b '"),
+    (&["-d", "@body.json"], "-f for a file"),
+    (&["--data", "{}"], "-b '"),
+    (&["--data-binary", "@x"], "-b '"),
+    (&["--json", "{\"a\":1}"], "-b '"),
+    (&["-u", "user:pw"], "--auth-env"),
+    (&["--user", "user"], "--auth-env"),
+    (&["-A", "Mozilla/5.0"], "-H 'User-Agent:"),
+    (&["-A", "text/html"], "-H 'Accept:"),
+    (&["-I"], "-X HEAD"),
+    (&["--request", "POST"], "-X POST"),
+    (&["--http2"], "HTTP/1.1 only"),
+    (&["--http2-prior-knowledge"], "HTTP/1.1 only"),
+    (&["--http1.1"], "leave it out"),
+    (&["--cookie", "a=1"], "-H 'Cookie:"),
+    (&["--max-time", "3"], "-T 3"),
+    (&["--location"], "redirects are not followed"),
+    (&["-s"], "-q"),
+    (&["--compressed"], "-H 'Accept-Encoding: gzip'"),
+    (&["-F", "a=@b"], "multipart/form-data"),
+    // wrk, ab, h2load, siege
+    (&["-s", "post.lua"], "-i mix.jsonl"),
+    (&["-t", "30s"], "-d 30s"),
+    (&["--concurrency", "5"], "-c 5"),
+    (&["-p", "post.txt"], "-f body.json"),
+    (&["-A", "user:pw"], "--auth-env"),
+    (&["-C", "a=1"], "-H 'Cookie:"),
+    (&["-D", "10s"], "-d 10s"),
+    (&["--clients", "7"], "-c 7"),
+    (&["--time=30S"], "-d 30S"),
+    // k6, vegeta, locust
+    (&["--vus", "10"], "-c 10"),
+    (&["-u", "10"], "-c 10"),
+    (&["--iterations", "9"], "-n 9"),
+    (&["--insecure-skip-tls-verify"], "-k"),
+    (&["--rps", "50"], "-R 50"),
+    (&["-rate=100"], "two dashes; for example --rate"),
+    (&["-duration=5s"], "two dashes; for example --duration"),
+    (&["-connections", "5"], "two dashes; for example --connections"),
+    (&["-workers", "2"], "-t 2"),
+    (&["--users", "5"], "-c 5"),
+];
+
+#[test]
+fn spellings_of_other_tools_are_answered_with_ours() {
+    for command in ["load", "ramp"] {
+        for (words, told) in SPELLINGS {
+            let all = [&[command, URL], *words].concat();
+            let said = refuses(&all, &[told]);
+            let name = words[0].split('=').next().unwrap();
+            assert!(said.contains(name.get(..2).unwrap()), "{words:?}: {said}");
+            assert!(!said.contains("user:pw"), "{words:?}: {said}");
+        }
+    }
+    // Without `load`, and for a value that is only wrong.
+    refuses(&[URL, "-z", "5s"], &["-d 5s"]);
+    for (words, told) in [(["-d", "5x"], "5x"), (["-t", "many"], "auto"), (["-p", "0"], "--depth")]
+    {
+        let said = refuses(&[&["load", URL], &words[..]].concat(), &[told, "for example"]);
+        assert!(!said.contains("is not for it"), "{said}");
+    }
+}
+
+#[test]
+fn schemes_of_other_protocols_say_what_can_be_measured() {
+    for (url, words) in [
+        ("ws://127.0.0.1:1/", ["WebSocket", "churn tcp://"]),
+        ("WSS://h/x", ["WebSocket", "churn tcp://"]),
+        ("h2c://127.0.0.1:1/", ["HTTP/1.1 only", "h2load"]),
+        ("grpc://127.0.0.1:1", ["HTTP/1.1 only", "ghz"]),
+        ("unix:///run/x.sock", ["--unix-socket", "for example"]),
+        ("ftp://h/", ["neither an http nor an https URL", "for example"]),
+    ] {
+        refuses(&["load", url], &words);
+        refuses(&[url], &words);
+    }
+}
+
 #[test]
 fn outputs_that_cannot_be_written_are_refused_before_any_load() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

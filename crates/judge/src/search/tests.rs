@@ -407,3 +407,32 @@ fn a_server_that_sheds_load_is_never_confirmed_above_what_it_serves() {
         assert_eq!(says, added.is_some(), "{asked}: {:?}", answer.notes);
     }
 }
+
+/// Three short trials took the budget, and nothing said what would decide.
+#[test]
+fn a_budget_that_decides_nothing_says_what_would() {
+    let config = |budget_s: u64| SearchConfig {
+        lowest: 50.0,
+        highest: 200.0,
+        trial_ns: 3 * SECOND,
+        budget_ns: budget_s * SECOND,
+        ..config()
+    };
+    // The objective is met, and seen to be met with 1000 responses.
+    let system = |rate: f64, seconds: f64| match rate * seconds >= 1000.0 {
+        true => holds(true),
+        false => (ObjectiveStanding::Undecided, Trust::Sound),
+    };
+    let (answer, trials) = search(config(8), system);
+    assert_eq!((answer.rate, answer.ended), (None, Ended::BudgetSpent));
+    let note = answer.notes.iter().find(|note| note.contains("nothing was decided")).unwrap();
+    assert!(note.contains("1000 responses") && note.contains("5.0 s at 200/s"), "{note}");
+    assert!(trials.len() >= 3, "{trials:?}");
+    let asked = note.split("--budget ").nth(1).and_then(|rest| rest.split('s').next()).unwrap();
+    let (answer, _) = search(config(asked.parse().unwrap()), system);
+    assert_eq!(answer.rate, Some(200.0), "with the budget that it proposes: {asked}");
+    // All that is left goes into the one trial that can decide.
+    let (answer, trials) = search(config(12), system);
+    assert_eq!(answer.rate, Some(200.0), "{trials:?}");
+    assert!(trials.last().is_some_and(|last| last.duration_s < 5.5), "{trials:?}");
+}

@@ -13,10 +13,13 @@
 use super::Test;
 use super::not_a_rate::broken;
 use crate::case::Case;
+use crate::next::look_at;
 use model::wall::WallId;
+use std::slice;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let step = format!("look at one response: curl -i {}", case.trial.url);
+    let look = look_at("-i", case.trial, slice::from_ref(case.point));
+    let step = format!("look at one response: {look}");
     broken(case, WallId::M4).map_or(Test::NotSeen, |seen| Test::Seen(seen.next(step)))
 }
 

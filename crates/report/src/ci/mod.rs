@@ -9,8 +9,9 @@ pub mod annotations;
 pub mod junit;
 pub mod markdown;
 
-use crate::sections::is_expected;
+use crate::sections::{bound_line, is_expected};
 use crate::wording::{broken_gates, point_phrase};
+use model::across::{Decided, Outcome as Holds};
 use model::claim::Claim;
 use model::ending::{Ending, Strictness};
 use model::experiment::{CellResult, Experiment, Fate};
@@ -18,6 +19,9 @@ use model::objective::Expectation;
 use model::run::{Point, Record, Run};
 use model::search::SearchRecord;
 use model::units::NS_PER_S;
+
+/// Why a run without a good response fails where nothing was expected.
+const NOTHING_GOOD: &str = "no good response came";
 
 /// What a command did, as cases.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,6 +110,19 @@ impl Report {
         self.cases.push(Case { name: "the outputs".to_string(), outcome, time_s: 0.0 });
     }
 
+    /// Adds the outcome of each bound of a change.
+    pub fn add_bounds(&mut self, bounds: &[Decided]) {
+        let case = |one: &Decided| Case {
+            name: format!("no {}", one.bound),
+            outcome: match one.outcome {
+                Holds::Holds => CaseOutcome::Passed(bound_line(one)),
+                Holds::Failed | Holds::Undecided => CaseOutcome::Failed(bound_line(one)),
+            },
+            time_s: 0.0,
+        };
+        self.cases.extend(bounds.iter().map(case));
+    }
+
     /// A command that measured nothing, and why.
     pub fn of_failure(title: &str, why: &str) -> Self {
         let word = title.split(' ').nth(1).unwrap_or_default();
@@ -132,6 +149,7 @@ fn of_ending(record: &Record, ending: Ending, strictness: Strictness) -> CaseOut
     let is_strict = strictness == Strictness::EveryGate;
     match (ending, record.claim()) {
         (Ending::Good | Ending::Unmet, _) => CaseOutcome::Passed(record.verdict.name.clone()),
+        (Ending::NothingGood, _) => CaseOutcome::Failed(NOTHING_GOOD.to_string()),
         (Ending::Interrupted, _) => CaseOutcome::Error("it was interrupted".to_string()),
         (Ending::Unreachable, _) => CaseOutcome::Error("the target did not respond".to_string()),
         (Ending::NoAnswer, _) => CaseOutcome::Error("the search has no result".to_string()),
@@ -188,6 +206,10 @@ fn levels(record: &Record) -> Vec<Case> {
     (0..points.len()).filter(is_last).map(|at| case(&points[at])).collect()
 }
 
+fn has_nothing_good(of: &Record) -> bool {
+    of.ending(Strictness::OfFigure) == Ending::NothingGood
+}
+
 fn of_cell(cell: &CellResult, run: Option<&Run>) -> CaseOutcome {
     match (&cell.fate, run) {
         (Fate::Failed { why }, _) => CaseOutcome::Error(why.clone()),
@@ -200,6 +222,9 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> CaseOutcome {
                 (Some(false), _) if cell.block != Some(0) => {
                     let walls: Vec<&str> = cell.expected.iter().map(|wall| wall.id()).collect();
                     CaseOutcome::Failed(format!("{found}; expected {}", walls.join(" or ")))
+                }
+                (None, _) if cell.block != Some(0) && has_nothing_good(&run.record) => {
+                    CaseOutcome::Failed(NOTHING_GOOD.to_string())
                 }
                 (_, Claim::NotKnown(why)) => CaseOutcome::Skipped(why),
                 _ => CaseOutcome::Passed(found),
@@ -227,7 +252,7 @@ mod tests {
                 let ending = run.record.ending(strictness);
                 match ending {
                     Ending::Good => assert!(!failed && !error, "{name}"),
-                    Ending::Unmet => assert!(failed && !error, "{name}"),
+                    Ending::Unmet | Ending::NothingGood => assert!(failed && !error, "{name}"),
                     _ => assert!(error, "{name} {ending:?}"),
                 }
             }

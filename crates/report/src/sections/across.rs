@@ -10,7 +10,7 @@ use model::units::show_count;
 /// The page of the comparison of two experiments.
 pub fn across(of: &Across) -> Page {
     let mut blocks = vec![Block::Banner(banner(of))];
-    blocks.extend(bounds(of).map(Block::Table));
+    blocks.extend(bounds(&of.bounds, |one| change_of(of, one)).map(Block::Table));
     if !of.settings.is_empty() {
         blocks.push(Block::Heading("What differs".to_string()));
         blocks.push(Block::Table(settings(of)));
@@ -88,16 +88,17 @@ fn more(visits: Option<u64>) -> String {
     visits.map_or(String::new(), said)
 }
 
-fn bounds(of: &Across) -> Option<Table> {
+/// The outcomes of bounds, with the change that each is about.
+pub(super) fn bounds(of: &[Decided], change: impl Fn(&Decided) -> String) -> Option<Table> {
     let columns = ["fails if", "cell", "change (95 %)", "outcome"].map(Column::words);
     let mut table = Table::new(columns.to_vec()).caption("Bounds of a change");
-    for one in &of.bounds {
+    for one in of {
         let (mark, outcome) = match one.outcome {
             Outcome::Failed => (Mark::Broken, "failed".to_string()),
             Outcome::Holds => (Mark::None, "holds".to_string()),
             Outcome::Undecided => (Mark::Caution, format!("undecided{}", more(one.more_visits))),
         };
-        table.push(mark, vec![one.bound.clone(), one.cell.clone(), change_of(of, one), outcome]);
+        table.push(mark, vec![one.bound.clone(), one.cell.clone(), change(one), outcome]);
     }
     table.notes.push(
         "A bound fails when the whole interval is beyond it, and holds when the whole interval is \
@@ -105,6 +106,24 @@ fn bounds(of: &Across) -> Option<Table> {
             .to_string(),
     );
     (!table.rows.is_empty()).then_some(table)
+}
+
+/// The outcome of a bound of two runs in one line: `rate<-3% failed at 8 in flight: -52 % (..)`.
+pub fn bound_line(one: &Decided) -> String {
+    let said = match one.outcome {
+        Outcome::Failed => "failed",
+        Outcome::Holds => "holds",
+        Outcome::Undecided => "is undecided",
+    };
+    format!("{} {said} at {}: {}", one.bound, one.cell, ratio_of(one))
+}
+
+/// Its change, without one where a figure is zero or not known.
+pub(super) fn ratio_of(one: &Decided) -> String {
+    match one.ratio {
+        Some((ratio, low, high)) => within(Some(ratio), Some(low), Some(high)),
+        None => "a figure is zero, not known, or of another load".to_string(),
+    }
 }
 
 /// The change that a bound is about.
@@ -193,6 +212,7 @@ mod tests {
             cell: ["plain", "rps"][at].to_string(),
             outcome: *outcome,
             more_visits: (*outcome == Outcome::Undecided).then_some(9),
+            ratio: None,
         };
         let undecided = cell("rps", Figure::Rate, 0.985, Conclusion::Undecided);
         Across {

@@ -48,6 +48,10 @@ fn banner(advice: &Advice) -> Banner {
     let sure = signals.confidence.filter(|_| is_named);
     let sure = sure.map_or(String::new(), |sure| format!(", {}", sure.word()));
     let lines = vec![format!("Wall of the run: {wall}{sure}.")];
+    if let Some(why) = &advice.nothing_because {
+        let text = format!("NOTHING IS PROPOSED: {why}.");
+        return Banner { tone: Tone::Caution, text, lines };
+    }
     match advice.worth.first() {
         Some(best) => Banner {
             tone: Tone::Good,
@@ -179,6 +183,7 @@ mod tests {
                 candidate("T52", "c-states", nobody, "ceiling load http://h/ -d 20s"),
             ],
             not_now: vec![candidate("T17", "ring", none, "")],
+            nothing_because: None,
         }
     }
 
@@ -196,6 +201,9 @@ mod tests {
             Block::Banner(banner) => banner.text.clone(),
             other => panic!("{other:?}"),
         };
+        let why = Some("the wall of the run is not known".to_string());
+        let groundless = Advice { worth: Vec::new(), nothing_because: why, ..made_up() };
+        assert_eq!(first(&groundless), "NOTHING IS PROPOSED: the wall of the run is not known.");
         let mut nothing = made_up();
         nothing.worth.clear();
         assert!(first(&nothing).starts_with("NOTHING IS KNOWN TO HELP: of 2 of 3"));

@@ -76,7 +76,7 @@ pub(super) fn of_account(account: &Account) -> Vec<Block> {
     let unasked = account.claims.iter().filter(|claim| claim.findings.is_empty());
     let names: Vec<&str> = unasked.map(|claim| claim.name.as_str()).collect();
     if !names.is_empty() {
-        blocks.push(Block::Text(format!("No check applies to: {}.", names.join(", "))));
+        blocks.push(Block::Text(format!("Could not be checked: {}.", names.join(", "))));
     }
     let worst = account.claims.iter().filter_map(|claim| claim.findings.first());
     blocks.extend(to_settle(worst));

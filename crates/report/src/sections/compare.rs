@@ -1,9 +1,10 @@
 //! Two runs on one page: warnings first, then the differences.
 
+use super::across::{bounds, ratio_of};
 use super::flame::{kind_name, short};
 use super::{Detail, curves, flame, timeline};
 use crate::page::{Banner, Block, Column, Mark, Page, Table, Tone};
-use crate::wording::{microseconds, ns, or_dash, sentence, with_names};
+use crate::wording::{microseconds, ns, or_dash, per_second, sentence, with_names};
 use model::comparison::{Comparison, PointPair, PointSide, ProfileDifference};
 use model::profile::{ProfileKind, ProfileRecord};
 use model::run::Run;
@@ -15,6 +16,7 @@ const ROWS: usize = 20;
 /// The page of a comparison.
 pub fn compare(comparison: &Comparison, (a, b): (&Run, &Run), detail: Detail) -> Page {
     let mut blocks = vec![Block::Banner(banner(comparison))];
+    blocks.extend(bounds(&comparison.bounds, ratio_of).map(Block::Table));
     blocks.push(Block::Heading("Points".to_string()));
     blocks.push(Block::Table(points(comparison)));
     blocks.push(Block::Table(costs(comparison)));
@@ -48,24 +50,34 @@ fn banner(comparison: &Comparison) -> Banner {
         let rate = |pair: &PointPair| pair.b.as_ref().and(pair.a.as_ref()).map_or(0.0, |a| a.rate);
         rate(one).total_cmp(&rate(other))
     });
-    let ratio = best.and_then(|pair| pair.ratios.rate.map(|ratio| (pair, ratio)));
-    let said = ratio.map_or("No load was measured in both.".to_string(), |(pair, ratio)| {
-        let load = &pair.load;
-        format!("B has {ratio:.3} of the rate of A at {load}{}.", spread(pair))
-    });
+    let said = best.and_then(|pair| Some(faster(pair, pair.ratios.rate?)));
     let untested = "One visit of a load on each side: the difference is not tested. The \u{b1} is \
                     how much a rate varies within its window; it says nothing about another run.";
     if comparison.warnings.is_empty() {
-        let lines = vec![untested.to_string()];
-        return Banner { tone: Tone::Neutral, text: said, lines };
+        let text = said.unwrap_or_else(|| "A and B have no load in common.".to_string());
+        return Banner { tone: Tone::Neutral, text, lines: vec![untested.to_string()] };
     }
     let mut lines: Vec<String> = comparison.warnings.iter().map(|why| sentence(why)).collect();
-    lines.extend([said, untested.to_string()]);
+    if let Some(said) = said {
+        lines.extend([said, untested.to_string()]);
+    }
     Banner { tone: Tone::Bad, text: "NOT TO BE COMPARED AS THEY STAND".to_string(), lines }
 }
 
-fn spread(pair: &PointPair) -> String {
-    pair.ratios.rate_spread.map_or(String::new(), |spread| format!(" (\u{b1}{spread:.3})"))
+/// The change of the rate at a load: `B is 25.0 % faster than A at 500 connections: 25.0k/s and
+/// 20.0k/s (±1.0 %).`
+fn faster(pair: &PointPair, ratio: f64) -> String {
+    let change = (ratio - 1.0) * 100.0;
+    let said = match change {
+        change if change.abs() < 0.05 => "as fast as A".to_string(),
+        _ if ratio >= 10.0 => format!("{} times as fast as A", show_count(ratio)),
+        change if change > 0.0 => format!("{change:.1} % faster than A"),
+        change => format!("{:.1} % slower than A", -change),
+    };
+    let rate = |of: &Option<PointSide>| or_dash(of.as_ref(), |side| per_second(side.rate));
+    let spread = pair.ratios.rate_spread;
+    let spread = spread.map_or(String::new(), |half| format!(" (\u{b1}{:.1} %)", half * 100.0));
+    format!("B is {said} at {}: {} and {}{spread}.", pair.load, rate(&pair.b), rate(&pair.a))
 }
 
 fn ratio(ratio: Option<f64>) -> String {
@@ -166,9 +178,18 @@ fn settings(comparison: &Comparison) -> Table {
     let mut table = Table::new(columns);
     for one in &comparison.settings {
         let value = |value: &Option<String>| value.clone().unwrap_or("-".to_string());
-        table.push(Mark::None, vec![one.setting.clone(), value(&one.a), value(&one.b)]);
+        table.push(Mark::None, vec![spoken(&one.setting), value(&one.a), value(&one.b)]);
     }
     table
+}
+
+/// A path in the record in words, which a narrow column can wrap: `levels 1 life ramp down ns`. The
+/// name of a kernel's setting stays as it is.
+fn spoken(setting: &str) -> String {
+    match setting.split_once("sysctls.") {
+        Some((_, name)) => format!("sysctl {name}"),
+        None => setting.strip_prefix("trial.").unwrap_or(setting).replace(['.', '_'], " "),
+    }
 }
 
 fn profiles(comparison: &Comparison, a: &Run, b: &Run) -> Vec<Block> {
@@ -313,6 +334,7 @@ mod tests {
                     b_share: Some(0.001),
                 }],
             }],
+            bounds: Vec::new(),
         }
     }
 
@@ -327,6 +349,28 @@ mod tests {
     }
 
     #[test]
+    fn a_comparison_reads_as_sentences() {
+        let (a, b) = (fixtures::load_profiled(), fixtures::load_profiled());
+        let mut of = comparison(&["no load was measured in both"]);
+        of.points.clear();
+        of.settings = vec![model::comparison::Difference {
+            setting: "trial.levels.1.life.ramp_down_ns".to_string(),
+            a: Some("0".to_string()),
+            b: Some("1500000".to_string()),
+        }];
+        let text = crate::text_compared(&of, &a, &b, crate::Style::PLAIN);
+        assert_eq!(text.matches("o load was measured in both").count(), 1, "{text}");
+        assert!(text.contains("levels 1 life ramp down ns"), "{text}");
+        let said = |ratio: f64| {
+            let mut of = comparison(&[]);
+            of.points[0].ratios.rate = Some(ratio);
+            banner(&of).text
+        };
+        assert!(said(0.25).starts_with("B is 75.0 % slower than A at 500"), "{}", said(0.25));
+        assert!(said(1.0001).starts_with("B is as fast as A at 500"), "{}", said(1.0001));
+    }
+
+    #[test]
     fn what_stands_against_it_is_said_first() {
         let (a, b) = (fixtures::load_profiled(), fixtures::load_profiled());
         let warned = comparison(&["the generator ran on another host"]);
@@ -334,6 +378,6 @@ mod tests {
         let Block::Banner(banner) = &page.blocks[0] else { panic!("it comes first") };
         assert_eq!(banner.text, "NOT TO BE COMPARED AS THEY STAND");
         assert_eq!(banner.lines[0], "The generator ran on another host.");
-        assert!(banner.lines[1].starts_with("B has 1.250 of the rate of A at 500 connections"));
+        assert!(banner.lines[1].starts_with("B is 25.0 % faster than A at 500 connections"));
     }
 }

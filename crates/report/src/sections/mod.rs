@@ -18,7 +18,7 @@ pub use calibration::{calibration, predictions};
 mod across;
 mod beside;
 mod compare;
-pub use across::across;
+pub use across::{across, bound_line};
 pub use beside::beside;
 pub use compare::compare;
 

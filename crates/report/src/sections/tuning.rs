@@ -1,39 +1,87 @@
 //! Knobs: proposed changes with their predicted effect, changes made, and values restored.
 
+use super::Detail;
 use crate::page::{Block, Column, List, ListKind, Mark, Page, Table};
 use crate::wording::plural;
 use model::tuning::{Basis, Fate, Prediction, Row, TakesEffect};
 
-/// A plan: `run` is the run whose verdict predicts, when there is one.
-pub fn plan(rows: &[Row], run: Option<&str>) -> Page {
+/// A plan: `run` is the run whose verdict predicts, when there is one. What is not proposed is
+/// counted, and listed from [`Detail::Evidence`] on.
+pub fn plan(rows: &[Row], run: Option<&str>, detail: Detail) -> Page {
+    let is_idle = |row: &Row| basis(row) == Some(Basis::NoEffect);
+    let of = |fate: Fate| rows.iter().filter(move |row| row.fate == fate);
+    let worth: Vec<_> = of(Fate::Proposed).filter(|row| !is_idle(row)).collect();
+    let rest = Rest {
+        idle: of(Fate::Proposed).filter(|row| is_idle(row)).collect(),
+        fine: of(Fate::Already).collect(),
+        not_here: rows.iter().filter(|row| Rest::is_not_here(row)).collect(),
+        advice: of(Fate::Advice).collect(),
+    };
+    let title = "ceiling tune plan".to_string();
+    if worth.is_empty() && detail < Detail::Evidence {
+        let by = run.map_or(String::new(), |run| format!(", predicted from run {run}"));
+        let subtitle = format!("Nothing to propose: no knob could help{by}.");
+        return Page { title, subtitle, blocks: vec![Block::Text(rest.counted())] };
+    }
     let mut blocks = vec![Block::Text(match run {
         Some(run) => format!("Nothing is changed. Effects are predicted from run {run}."),
         None => "Nothing is changed. Without a run, nothing is known about what would help; first \
                  ceiling load URL."
             .to_string(),
     })];
-    let is_idle = |row: &Row| basis(row) == Some(Basis::NoEffect);
-    let of = |fate: Fate| rows.iter().filter(move |row| row.fate == fate);
-    blocks.extend(proposed(&of(Fate::Proposed).filter(|row| !is_idle(row)).collect::<Vec<_>>()));
-    let idle: Vec<_> = of(Fate::Proposed).filter(|row| is_idle(row)).collect();
-    blocks.extend(listed(
-        "Not worth trying now; --only leaves them out of apply",
-        &idle,
-        not_worth,
-    ));
-    let fine: Vec<_> = of(Fate::Already).collect();
-    blocks.extend(listed("Left as it is", &fine, |group| {
-        with_note(format!("{} = {}", title(group), or_off(group.row.now.as_deref())), group)
-    }));
-    let not_here = |row: &&Row| matches!(row.fate, Fate::Absent | Fate::Refused);
-    let not_here: Vec<_> = rows.iter().filter(not_here).collect();
-    blocks.extend(listed("Cannot be changed here", &not_here, |group| {
-        with_note(title(group), group)
-    }));
-    let advice: Vec<_> = of(Fate::Advice).collect();
-    blocks.extend(listed("Advice: ceiling does not change these", &advice, advised));
+    blocks.extend(proposed(&worth));
+    match detail < Detail::Evidence {
+        true => blocks.push(Block::Text(rest.counted())),
+        false => blocks.extend(rest.listed()),
+    }
     let subtitle = "ceiling tune apply makes the proposed changes, --only some of them".to_string();
-    Page { title: "ceiling tune plan".to_string(), subtitle, blocks }
+    Page { title, subtitle, blocks }
+}
+
+/// The rows of a plan that are not proposed.
+struct Rest<'a> {
+    idle: Vec<&'a Row>,
+    fine: Vec<&'a Row>,
+    not_here: Vec<&'a Row>,
+    advice: Vec<&'a Row>,
+}
+
+impl Rest<'_> {
+    fn is_not_here(row: &Row) -> bool {
+        matches!(row.fate, Fate::Absent | Fate::Refused)
+    }
+
+    /// How many they are.
+    fn counted(&self) -> String {
+        let parts = [
+            (&self.idle, "would change nothing now"),
+            (&self.fine, "are as they should be"),
+            (&self.not_here, "cannot be changed here"),
+            (&self.advice, "are advice"),
+        ];
+        let some = parts.iter().filter(|(rows, _)| !rows.is_empty());
+        let said: Vec<_> = some.map(|(rows, what)| format!("{} {what}", rows.len())).collect();
+        match said.is_empty() {
+            true => "No other setting was compared.".to_string(),
+            false => format!("Of the other settings {}; -v lists them.", said.join(", ")),
+        }
+    }
+
+    fn listed(&self) -> Vec<Block> {
+        let idle = "Not worth trying now; --only leaves them out of apply";
+        let advice = "Advice: ceiling does not change these";
+        [
+            listed(idle, &self.idle, not_worth),
+            listed("Left as it is", &self.fine, |group| {
+                with_note(format!("{} = {}", title(group), or_off(group.row.now.as_deref())), group)
+            }),
+            listed("Cannot be changed here", &self.not_here, |group| {
+                with_note(title(group), group)
+            }),
+            listed(advice, &self.advice, advised),
+        ]
+        .concat()
+    }
 }
 
 /// What each transaction left on the host: its heading and its rows.
@@ -367,12 +415,35 @@ mod tests {
         rows
     }
 
+    fn plain(rows: &[Row], run: Option<&str>, detail: Detail) -> String {
+        draw(&plan(rows, run, detail), Style::PLAIN)
+    }
+
+    #[test]
+    fn a_plan_with_nothing_to_propose_is_five_lines() {
+        let others = |row: &Row| {
+            row.fate != Fate::Proposed || basis(row).is_some_and(|basis| basis == Basis::NoEffect)
+        };
+        let mut rows: Vec<Row> = rows().into_iter().filter(others).collect();
+        rows.extend(queues(Fate::Already));
+        for run in [Some("20260101T120000-0000002a"), None] {
+            let text = plain(&rows, run, Detail::Summary);
+            assert!(text.lines().count() <= 5, "{text}");
+            assert!(text.contains("Nothing to propose") && text.contains("-v lists"), "{text}");
+            assert!(text.contains("1 would change nothing now, 16 are as they should"), "{text}");
+            let whole = plain(&rows, run, Detail::Evidence);
+            assert!(whole.contains("Cannot be changed here"), "{whole}");
+        }
+        let some = plain(&self::rows(), None, Detail::Summary);
+        assert!(some.contains("Proposed") && !some.contains("Cannot be changed"), "{some}");
+    }
+
     #[test]
     fn a_plan_says_what_would_help_and_what_would_not() {
-        let text = draw(&plan(&rows(), Some("20260101T120000-0000002a")), Style::PLAIN);
+        let text = plain(&rows(), Some("20260101T120000-0000002a"), Detail::Evidence);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!(text);
-        let text = draw(&plan(&queues(Fate::Proposed), None), Style::PLAIN);
+        let text = plain(&queues(Fate::Proposed), None, Detail::Summary);
         assert!(text.contains("nothing is known about what would help"), "{text}");
     }
 

@@ -98,6 +98,29 @@ fn nothing_of_the_host_is_advised_where_the_application_limits() {
     assert_eq!((ids(&all.worth), ids(&all.unknown)), (vec![], vec![]));
 }
 
+/// A gain that a neighbour on the CPUs explains, or that nothing explains, is no advice.
+#[test]
+fn nothing_is_proposed_without_a_wall_or_on_a_busy_host() {
+    let knobs = [&LARGE, &OPEN];
+    let unknown = Signals { wall: Some(Named::Unknown), ..Signals::default() };
+    let none = Signals::default();
+    let busy = Signals { neighbours: Some(0.43), ..signals(WallId::S1) };
+    for (signals, why) in [
+        (&unknown, "the wall of the run is not known"),
+        (&none, "the wall of the run is not known"),
+        (&busy, "other processes used 43 % of the server's CPUs"),
+    ] {
+        let advice = advise_on(&knobs, signals, ASKED);
+        assert_eq!((ids(&advice.worth), ids(&advice.unknown)), (vec![], vec!["large", "open"]));
+        assert_eq!(advice.nothing_because.as_deref(), Some(why));
+        assert!(advice.unknown[0].prediction.arithmetic.starts_with(why), "{advice:?}");
+        assert!(!advise(signals, ASKED).worth.iter().any(|one| one.knob == "T12"));
+    }
+    let quiet = Signals { neighbours: Some(0.05), ..signals(WallId::S1) };
+    let advice = advise_on(&knobs, &quiet, ASKED);
+    assert_eq!((advice.worth.len(), advice.nothing_because), (2, None));
+}
+
 #[test]
 fn nothing_is_advised_where_no_wall_was_reached() {
     let none = Signals { wall: Some(Named::None), ..Signals::default() };

@@ -16,7 +16,8 @@ use std::fs;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: those of ceiling run: 0 all cells were measured, 3 a wall is not the
-one the plan expects, 5 a cell failed, 130 interrupted.
+one the plan expects, or a cell had no good response, 5 a cell failed, 130
+interrupted.
 
 Examples:
   ceiling journal run gzip-helps --dry-run
