@@ -6,7 +6,7 @@ use crate::exit::{self, Code, Failure};
 use crate::onlookers::Onlookers;
 use crate::outputs::Outputs;
 use crate::rerun;
-use crate::screen::{Screen, detail, style, to_stdout};
+use crate::screen::{Screen, detail, style, to_stderr, to_stdout};
 use crate::signals::stop_flag;
 use lab::setting::Setting;
 use lab::{Logs, ThisHost, Told};
@@ -19,7 +19,6 @@ use model::secret::{self, Secrets};
 use plan::{Ask, Options};
 use report::Detail;
 use report::ci::{Report, markdown};
-use std::io::{self, Write};
 use std::path::Path;
 use store::{Readings, StoreError, Writer};
 
@@ -77,7 +76,7 @@ fn measured(
     let lead = controller.as_ref().map(|fleet| fleet.lead(&mut trial)).transpose()?;
     let trial = &trial;
     if let Some(warning) = plan::unexpanded(options, &trial.requests) {
-        let _ = writeln!(io::stderr(), "ceiling: {warning}");
+        to_stderr(&format!("ceiling: {warning}"));
     }
     let command = Secrets::command(words);
     let stop = stop_flag()?;
@@ -95,7 +94,7 @@ fn measured(
     };
     // This run would measure the changes that a killed run has left.
     for told in tune::put_back_abandoned(&Root::default(), &tune::journal_folder()) {
-        let _ = writeln!(io::stderr(), "ceiling: {told}");
+        to_stderr(&format!("ceiling: {told}"));
     }
     let mut screen = Screen::new(options, trial);
     let mut store_failure = None;
@@ -117,7 +116,7 @@ fn measured(
     screen.clear();
     onlookers.stop_drawing(&mut screen);
     for notice in controller.iter().flat_map(crate::fleet::Chosen::notices) {
-        let _ = writeln!(io::stderr(), "ceiling: {notice}");
+        to_stderr(&format!("ceiling: {notice}"));
     }
     let mut run = match made {
         Ok(run) => run,
@@ -162,11 +161,11 @@ fn delivered(
     let written = outputs.write(run);
     if let (Ok(Some(path)), false) = (&stored, options.quiet || options.json) {
         let shown = path.parent().unwrap_or(path).display();
-        let _ = writeln!(io::stderr(), "ceiling: run kept in {shown}");
+        to_stderr(&format!("ceiling: run kept in {shown}"));
     }
     let removed = if let Ok(Some(_)) = &stored { runs::cap(options) } else { None };
     if let (Some(removed), false) = (removed, options.quiet) {
-        let _ = writeln!(io::stderr(), "ceiling: {removed}");
+        to_stderr(&format!("ceiling: {removed}"));
     }
     printed?;
     written?;
@@ -177,7 +176,7 @@ fn delivered(
     let code = Code::from(run.record.ending(strictness(options)));
     let is_expected = !run.record.expectations.is_empty();
     if code == Code::Unmet && is_expected {
-        let _ = writeln!(io::stderr(), "ceiling: {}", exit::unmet(&run.record));
+        to_stderr(&format!("ceiling: {}", exit::unmet(&run.record)));
     }
     Ok(code)
 }
