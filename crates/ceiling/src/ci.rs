@@ -3,13 +3,14 @@
 
 use crate::exit::Failure;
 use crate::outputs::Replaced;
+use crate::screen::to_stderr;
 use plan::CiOptions;
 use report::ci::annotations::annotations;
 use report::ci::junit::junit;
 use report::ci::{Report, markdown};
 use std::env;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 /// The outputs that the options ask for.
@@ -42,7 +43,7 @@ impl Ci {
     pub fn write(self, report: &Report, summary: &str) -> Result<(), Failure> {
         if self.is_github {
             for line in annotations(report) {
-                let _ = writeln!(io::stderr(), "{line}");
+                to_stderr(&line);
             }
         }
         let written = self.junit.map_or(Ok(()), |file| file.write(junit(report).as_bytes()));

@@ -5,9 +5,11 @@ use crate::exit::Code;
 use crate::screen::to_stderr;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use lab::experiment::ORDERED;
 use model::secret::{self, Secrets};
 use plan::{Kind, LoadCommand};
 use std::ffi::OsString;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -73,6 +75,22 @@ pub enum Command {
     Keep,
 }
 
+/// An order holds a command line, with a body in it.
+const ORDER_BYTES_MAX: u64 = 64 << 20;
+
+/// The words of a command line; those that `ceiling run` orders come on standard input, where no
+/// other user can read them.
+pub fn ordered(words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_none_or(|word| word != ORDERED) {
+        return words;
+    }
+    let mut order = Vec::new();
+    let read = io::stdin().take(ORDER_BYTES_MAX).read_to_end(&mut order);
+    let order = read.ok().and_then(|_| serde_json::from_slice::<Vec<String>>(&order).ok());
+    let ours = words.into_iter().take(1);
+    ours.chain(order.unwrap_or_default().into_iter().map(OsString::from)).collect()
+}
+
 /// The words of a command line, with `load` inserted before a URL in the place of a sub-command.
 pub fn with_load(mut words: Vec<OsString>) -> Vec<OsString> {
     let shown = |word: &OsString| word.to_string_lossy().into_owned();
@@ -129,7 +147,6 @@ pub fn one_line(error: &clap::Error, words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
 
     /// The record splits `-kH'A: b'` as the command line does.
     #[test]
@@ -170,35 +187,6 @@ mod tests {
         ] {
             assert_eq!(with(typed), meant);
         }
-    }
-
-    /// An option that is added later needs `--trust` in a plan until it is listed as harmless.
-    #[test]
-    fn options_that_a_plan_needs_trust_for_are_these() {
-        let top = Cli::command();
-        let loads = ["load", "ramp", "churn", "find", "fanout"];
-        let loads = loads.map(|name| top.find_subcommand(name).unwrap());
-        let arguments = loads.iter().flat_map(|command| command.get_arguments());
-        let all: BTreeSet<&str> = arguments.filter_map(|one| one.get_long()).collect();
-        let needs: Vec<_> = all.iter().copied().filter(|name| !plan::is_harmless(name)).collect();
-        let set_by_run = [
-            "json",
-            "junit",
-            "keep-runs",
-            "live",
-            "out",
-            "quiet",
-            "runs",
-            "server-pid",
-            "summary",
-            "tui",
-        ];
-        let needs: Vec<_> = needs.into_iter().filter(|name| !set_by_run.contains(name)).collect();
-        let expected = "agents auth-env baseline bearer-file body-file cacert cert confirm \
-                        confirm-route connect-to fail-if fleet fleet-keys key may-touch-server \
-                        probe probe-pin probe-token-file profile proxy replay resolve runtime \
-                        sample-failures targets unix-socket";
-        assert_eq!(needs.join(" "), expected);
     }
 
     /// A hint for an option of ours would never be seen, and one that we refuse would mislead.

@@ -1,11 +1,11 @@
 //! The fleet that makes the load of a command.
 
 use crate::exit::Failure;
+use crate::screen::to_stderr;
 use agents::{Controller, Lead, Settings, keys};
 use model::load::Trial;
 use nats::Servers;
 use plan::{DriverChoice, FleetChoice, Options};
-use std::io::{self, Write};
 use std::path::Path;
 
 /// The name of a fleet whose URL has none.
@@ -87,9 +87,9 @@ impl Chosen {
         let lead = Lead::new(&self.controller, trial, agents).map_err(Failure::Fleet)?;
         let names = lead.names();
         // A closed stderr must not end the run.
-        let _ = writeln!(io::stderr(), "ceiling: {} agents: {}", names.len(), names.join(" "));
+        to_stderr(&format!("ceiling: {} agents: {}", names.len(), names.join(" ")));
         for notice in lead.shared_hosts() {
-            let _ = writeln!(io::stderr(), "ceiling: agents {notice}");
+            to_stderr(&format!("ceiling: agents {notice}"));
         }
         Ok(lead)
     }

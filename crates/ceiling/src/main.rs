@@ -27,7 +27,7 @@ use std::env;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let typed = cli::with_load(env::args_os().collect());
+    let typed = cli::with_load(cli::ordered(env::args_os().collect()));
     let words: Vec<String> = typed.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let cli = match cli::Cli::try_parse_from(&typed) {
         Ok(cli) => cli,

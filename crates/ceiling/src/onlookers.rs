@@ -2,7 +2,7 @@
 //! of `ceiling run` or `ceiling journal serve` for which this one measures.
 
 use crate::exit::Failure;
-use crate::screen::Screen;
+use crate::screen::{Screen, to_stderr};
 use lab::Verdicts;
 use lab::experiment::Progress;
 use live::message::Message;
@@ -14,7 +14,6 @@ use model::run::Run;
 use model::secret;
 use plan::{Colour, LiveOptions, Options, Plan};
 use std::env;
-use std::io::{Write, stderr};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -105,7 +104,7 @@ fn open(
         taken_cpus: taken_cpus.to_vec(),
     };
     if let Some(warning) = listen.and_then(warning) {
-        let _ = writeln!(stderr(), "ceiling: {warning}");
+        to_stderr(&format!("ceiling: {warning}"));
     }
     Live::start(&wanted).map_err(refused)
 }
@@ -113,7 +112,7 @@ fn open(
 /// Prints the URL, once the page has a title.
 fn announce(live: &Live) {
     if let Some(url) = live.url() {
-        let _ = writeln!(stderr(), "ceiling: live at {url}");
+        to_stderr(&format!("ceiling: live at {url}"));
     }
 }
 

@@ -1,13 +1,19 @@
-//! Progress on stderr while a run goes on.
+//! Everything that is printed, and progress on stderr while a run goes on.
+//!
+//! No other module writes to stdout or stderr (`clippy.toml`), so that no text of others reaches a
+//! terminal as it is.
 //!
 //! On a terminal, one line is redrawn in place. On any stderr, `ramp` and `find` print a line for
 //! each level or trial that has ended, so that the log of a long run shows its progress.
+
+#![allow(clippy::disallowed_methods, reason = "the only writer")]
 
 use crate::exit::Failure;
 use model::claim::Claim;
 use model::event::{Event, Progress};
 use model::load::Trial;
 use model::objective::ObjectiveStanding;
+use model::printable::printable;
 use model::run::Point;
 use plan::{Colour, Options, Verbosity};
 use report::progress::{LevelInfo, Pace, block_line, point_line, progress_line};
@@ -125,7 +131,7 @@ impl Screen {
             Event::Progress(progress) if self.is_live => self.show_progress(progress),
             Event::Notice(text) if !self.is_quiet => {
                 self.clear();
-                let _ = writeln!(stderr(), "ceiling: {}", lettered(text));
+                to_stderr(&format!("ceiling: {text}"));
             }
             Event::Point(point) => self.show_point(point),
             Event::Notice(_) | Event::Progress(_) | Event::Present(_) | Event::Profile { .. } => {}
@@ -146,6 +152,7 @@ impl Screen {
             (None, None) => return,
         };
         // A lost progress line must not stop the run.
+        let line = printable(&line);
         let _ = write!(stderr(), "\r\x1b[2K{}", lettered(&line)).and_then(|()| stderr().flush());
         self.has_line = true;
     }
@@ -162,7 +169,7 @@ impl Screen {
             self.clear();
             let columns = text_columns(terminal_columns(stderr()));
             let line = point_line(&info, &self.pace(None), point, columns);
-            let _ = writeln!(stderr(), "{}", lettered(&line));
+            to_stderr(&line);
         }
         self.level = Some(info);
     }
@@ -205,8 +212,8 @@ impl Drop for Screen {
     }
 }
 
-/// Writes a line to stderr. A closed stderr, or a terminal that is gone, must not end the program:
-/// results still have to be written.
+/// Writes a line to stderr, without characters that control a terminal. A closed stderr, or a
+/// terminal that is gone, must not end the program: results still have to be written.
 pub fn to_stderr(line: &str) {
     let _ = stderr().write_all(lettered(&report::text::printed(line)).as_bytes());
 }
@@ -216,8 +223,16 @@ fn terminal_columns(of: impl AsFd) -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// Writes to stdout; a closed pipe is not a failure.
+/// Writes to stdout, without characters that control a terminal, whoever wrote them. JSON has none,
+/// because [`model::json::pretty`] escapes them.
 pub fn to_stdout(text: &str) -> Result<(), Failure> {
+    let paint = if stdout().is_terminal() { Paint::Ansi } else { Paint::None };
+    document(&report::text::safe(text, paint))
+}
+
+/// Writes a document of our own to stdout as it is, such as a manual page: nothing in it was
+/// written by others. A closed pipe is not a failure.
+pub fn document(text: &str) -> Result<(), Failure> {
     match stdout().write_all(text.as_bytes()).and_then(|()| stdout().flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::File(format!("cannot write to stdout: {error}")))

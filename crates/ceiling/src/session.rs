@@ -6,7 +6,7 @@ use crate::exit::{self, Code, Failure};
 use crate::onlookers::Onlookers;
 use crate::outputs::Outputs;
 use crate::rerun;
-use crate::screen::{Screen, detail, style, to_stdout};
+use crate::screen::{Screen, detail, style, to_stderr, to_stdout};
 use crate::signals::stop_flag;
 use lab::setting::Setting;
 use lab::{Logs, ThisHost, Told};
@@ -20,7 +20,6 @@ use model::secret::{self, Secrets};
 use plan::{Ask, Options};
 use report::Detail;
 use report::ci::{Report, markdown};
-use std::io::{self, Write};
 use std::path::Path;
 use store::{Readings, StoreError, Writer};
 
@@ -85,7 +84,7 @@ fn measured(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<Measu
     let lead = controller.as_ref().map(|fleet| fleet.lead(&mut trial)).transpose()?;
     let trial = &trial;
     if let Some(warning) = plan::unexpanded(options, &trial.requests) {
-        let _ = writeln!(io::stderr(), "ceiling: {warning}");
+        to_stderr(&format!("ceiling: {warning}"));
     }
     let command = Secrets::command(words);
     let stop = stop_flag()?;
@@ -94,7 +93,7 @@ fn measured(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<Measu
     let (mut writer, mut logs) = keep(options, trial)?;
     // This run would measure the changes that a killed run has left.
     for told in tune::put_back_abandoned(&Root::default(), &tune::journal_folder()) {
-        let _ = writeln!(io::stderr(), "ceiling: {told}");
+        to_stderr(&format!("ceiling: {told}"));
     }
     let mut screen = Screen::new(options, trial);
     let mut store_failure = None;
@@ -116,7 +115,7 @@ fn measured(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<Measu
     screen.clear();
     onlookers.stop_drawing(&mut screen);
     for notice in controller.iter().flat_map(crate::fleet::Chosen::notices) {
-        let _ = writeln!(io::stderr(), "ceiling: {notice}");
+        to_stderr(&format!("ceiling: {notice}"));
     }
     let mut run = match made {
         Ok(run) => run,
@@ -170,11 +169,11 @@ fn delivered(
     let written = outputs.write(run);
     if let (Ok(Some(path)), false) = (&stored, options.quiet || options.json) {
         let shown = path.parent().unwrap_or(path).display();
-        let _ = writeln!(io::stderr(), "ceiling: run kept in {shown}");
+        to_stderr(&format!("ceiling: run kept in {shown}"));
     }
     let removed = if let Ok(Some(_)) = &stored { runs::cap(options) } else { None };
     if let (Some(removed), false) = (removed, options.quiet) {
-        let _ = writeln!(io::stderr(), "ceiling: {removed}");
+        to_stderr(&format!("ceiling: {removed}"));
     }
     printed?;
     written?;
@@ -190,7 +189,7 @@ fn delivered(
         _ => None,
     };
     if let Some(why) = why {
-        let _ = writeln!(io::stderr(), "ceiling: {why}");
+        to_stderr(&format!("ceiling: {why}"));
     }
     Ok(ending.into())
 }

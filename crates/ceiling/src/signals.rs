@@ -90,6 +90,7 @@ fn is_changed() -> bool {
     tune::is_changed() || lab::experiment::is_turned()
 }
 
+#[allow(clippy::disallowed_methods, reason = "a handler makes system calls only")]
 fn handle(signal: c_int, asked: &Arc<SignalCounts>) -> Result<(), Error> {
     let asked = Arc::clone(asked);
     let handler = move || match asked.act(is_changed(), now_ns()) {

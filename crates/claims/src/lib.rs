@@ -14,6 +14,7 @@ pub mod http1_oracle;
 pub mod http1_pieces;
 pub mod nats_protocol;
 pub mod pages;
+pub mod plans;
 pub mod probe_parsers;
 pub mod profiles;
 pub mod remote_frames;

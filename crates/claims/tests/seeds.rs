@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// A claim by the name of its fuzz target.
 type Claim = (&'static str, fn(&[u8]));
 
-const CLAIMS: [Claim; 13] = [
+const CLAIMS: [Claim; 14] = [
     ("archives", claims::archives::hold),
     ("fleet_messages", claims::fleet_messages::hold),
     ("foreign_outputs", claims::foreign_outputs::hold),
@@ -14,6 +14,7 @@ const CLAIMS: [Claim; 13] = [
     ("http1_pieces", claims::http1_pieces::hold),
     ("nats_protocol", claims::nats_protocol::hold),
     ("pages", claims::pages::hold),
+    ("plans", claims::plans::hold),
     ("probe_parsers", claims::probe_parsers::hold),
     ("profiles", claims::profiles::hold),
     ("remote_frames", claims::remote_frames::hold),

@@ -5,6 +5,7 @@
 //! With a design the cells are visited block by block, and after each block the experiment may end
 //! early.
 
+mod begun;
 mod data_folder;
 mod folder;
 pub mod keeper;
@@ -17,15 +18,17 @@ mod starter;
 mod stay;
 mod tuning;
 
+pub use begun::{BEGUN, Begun};
 pub use folder::{Folder, is_safe, list_above, root_of, server_of};
 pub(crate) use measurer::end_with_us;
-pub use measurer::measure;
+pub use measurer::{ORDERED, measure};
 pub use starter::Starter;
 pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
 
 use crate::server::about_host;
 use model::experiment::{CellResult, Ended, Fate};
 use model::load::ProbeChoice;
+use model::shell;
 use model::starting::StartOrder;
 use neighbour::Neighbours;
 use plan::{Cell, Host, Plan, Server, Targets, Visit};
@@ -168,6 +171,9 @@ fn walk_on(
         if let Err(why) = walk.cell(at, cell, &mut results[at], measure, tell) {
             results[at].fate = Fate::Failed { why };
         }
+        if let Some(why) = is_another(cell, &results, at) {
+            results[at].fate = Fate::Failed { why };
+        }
         tell(Progress::Ended(&results[at], &results));
     }
     walk.end_kept();
@@ -192,6 +198,27 @@ fn take_over(results: &mut [CellResult], before: &[CellResult]) {
             block.clone_from_slice(known);
         }
     }
+}
+
+/// Why a visit does not belong to the earlier ones of its cell: its server was started with another
+/// command, which for another host only its probe knows. Addresses of services change.
+fn is_another(cell: &Cell, results: &[CellResult], at: usize) -> Option<String> {
+    let has_services =
+        matches!(&cell.server, Server::Started { services, .. } if !services.is_empty());
+    let is_of_cell = |one: &&CellResult| {
+        one.name == results[at].name && matches!(one.fate, Fate::Measured { .. })
+    };
+    let earlier = results[..at].iter().rfind(is_of_cell)?;
+    let (was, is) = (&earlier.server, &results[at].server);
+    let differs = was != is && matches!(results[at].fate, Fate::Measured { .. });
+    (differs && !has_services).then(|| {
+        format!(
+            "its server was started with {}, and earlier visits were of {}; start a new experiment \
+             for the other server",
+            shell::line(is),
+            shell::line(was)
+        )
+    })
 }
 
 /// Waits, unless the experiment is stopped.

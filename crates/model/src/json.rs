@@ -6,10 +6,12 @@
 //! In: bytes, and documents. Out: documents, and bytes. Never: files.
 
 use crate::experiment::Experiment;
+use crate::printable::controls;
 use crate::reading::Reading;
 use crate::run::Record;
 use serde::Serialize;
 use serde::de::Error as _;
+use std::fmt::Write as _;
 
 /// A document that several crates read or write.
 pub trait Document: Sized {
@@ -92,12 +94,20 @@ pub fn bounded(bytes: &[u8]) -> serde_json::Result<()> {
 }
 
 /// A document in lines for people, as `serde_json::to_string_pretty` writes it, with a line's end.
-/// Figures that are not finite become `null`. Lines are made from the compact form, because
-/// serde_json's own way is a second copy of the code that writes each type.
+/// Figures that are not finite become `null`. A character that controls a terminal is escaped,
+/// which every reader of JSON undoes. Lines are made from the compact form, because serde_json's
+/// own way is a second copy of the code that writes each type.
 pub fn pretty(document: &impl Serialize) -> String {
     let mut text = in_lines(&serde_json::to_string(document).expect(WRITABLE));
     text.push('\n');
     text
+}
+
+/// A character of a text by its number.
+fn escaped(character: char, text: &mut String) {
+    for unit in character.encode_utf16(&mut [0; 2]) {
+        let _ = write!(text, "\\u{unit:04x}");
+    }
 }
 
 /// JSON without white space between values, as one line for each value.
@@ -110,7 +120,10 @@ fn in_lines(compact: &str) -> String {
             '"' => {
                 text.push(next);
                 while let Some(next) = rest.next() {
-                    text.push(next);
+                    match next {
+                        next if controls(next) => escaped(next, &mut text),
+                        next => text.push(next),
+                    }
                     match next {
                         '"' => break,
                         '\\' => text.extend(rest.next()),

@@ -46,6 +46,7 @@ pub mod ending;
 pub mod fingerprint;
 pub mod fleet;
 pub mod perturbation;
+pub mod printable;
 pub mod profile;
 pub mod ramp_fit;
 pub mod run;

@@ -17,7 +17,13 @@ const WITHIN: &[&str] = &[
     "passphrase",
     "apikey",
     "accesskey",
+    "authkey",
+    "licensekey",
+    "masterkey",
     "privatekey",
+    "sharedkey",
+    "signingkey",
+    "storagekey",
     "credential",
     "cookie",
     "authorization",
@@ -25,13 +31,58 @@ const WITHIN: &[&str] = &[
     "sessionid",
 ];
 /// Any name with one of these as a word of its own.
-const WORDS: &[&str] =
-    &["auth", "bearer", "jwt", "pass", "passwd", "pw", "pwd", "session", "sid", "sig", "signature"];
-/// Words of headers that mean something else in the names of options and variables, which have keys
-/// of other kinds: files, columns.
+const WORDS: &[&str] = &[
+    "auth",
+    "bearer",
+    "jwt",
+    "pass",
+    "passwd",
+    "pat",
+    "pw",
+    "pwd",
+    "session",
+    "sid",
+    "sig",
+    "signature",
+];
+/// Any name with a word that ends in one of these: `requirepass`, `masterauth`.
+const ENDS: &[&str] = &["auth", "pass", "pwd"];
+/// Words of headers that mean something else alone in the names of options and variables, which
+/// have keys of other kinds: files, columns.
 const IN_HEADERS: &[&str] = &["authentication", "key", "keys"];
-/// Headers with a key that is no secret, as one word.
-const OPEN_KEYS: &[&str] = &["cachekey", "idempotencykey", "surrogatekey", "websocketkey"];
+/// Names of keys that are no secrets, as one word, without a plural.
+const OPEN_KEYS: &[&str] = &[
+    "cachekey",
+    "certkey",
+    "fleetkey",
+    "foreignkey",
+    "groupkey",
+    "hostkey",
+    "idempotencykey",
+    "partitionkey",
+    "primarykey",
+    "publickey",
+    "shardkey",
+    "sortkey",
+    "sslkey",
+    "surrogatekey",
+    "tlskey",
+    "websocketkey",
+];
+/// Programs that take a password behind a letter, by the start of their names, and these letters.
+const LETTERS: &[(&str, &str)] = &[
+    ("cqlsh", "p"),
+    ("keydb-cli", "a"),
+    ("ldap", "w"),
+    ("mariadb", "p"),
+    ("mongo", "p"),
+    ("mysql", "p"),
+    ("psql", "p"),
+    ("rabbitmqadmin", "p"),
+    ("redis-cli", "ap"),
+    ("sshpass", "p"),
+    ("valkey-cli", "ap"),
+];
 /// Parameters of a query whose names mean something else as the name of an option.
 const IN_QUERIES: &[&str] = &["code", "hmac", "key", "otp", "pin", "sign"];
 /// Names with these endings are about a secret, for example its place, and their values are not
@@ -53,8 +104,19 @@ pub fn is_secret(name: &str) -> bool {
         return false;
     }
     let whole = words.concat();
+    let is_word = |word: &String| {
+        WORDS.contains(&word.as_str()) || ENDS.iter().any(|end| word.ends_with(end))
+    };
     WITHIN.iter().any(|part| whole.contains(part))
-        || words.iter().any(|word| WORDS.contains(&word.as_str()))
+        || words.iter().any(is_word)
+        || (words.len() > 1 && is_key(&words))
+}
+
+/// Whether it is the name of a key that is a secret.
+fn is_key(words: &[String]) -> bool {
+    let whole = words.concat();
+    let is_open = OPEN_KEYS.iter().any(|open| whole.trim_end_matches('s').ends_with(open));
+    words.last().is_some_and(|last| last == "key" || last == "keys") && !is_open
 }
 
 /// Whether a header of this name has a secret for a value.
@@ -85,7 +147,7 @@ fn words_of(name: &str) -> Vec<String> {
 
 /// The text without passwords of URLs, values of secret parameters, variables and headers.
 pub fn text(text: &str) -> String {
-    masked(text, in_text(text))
+    masked(text, apart([in_text(text), without_scheme(text)].concat()))
 }
 
 /// A command line of any program without its secrets.
@@ -124,6 +186,8 @@ enum Value {
     Header,
     /// It is a name, and a password after a colon.
     User,
+    /// It may be a URL without a scheme.
+    Address,
     /// It has none, though host names in it may look like one.
     Open,
 }
@@ -198,6 +262,7 @@ impl Secrets {
     fn in_words(&self, words: &[String], program: Program) -> Vec<Vec<Range<usize>>> {
         let mut next = None;
         let mut found = Vec::new();
+        let mut letters = "";
         for word in words {
             if let Some(value) = next.take().filter(|_| !word.starts_with("--")) {
                 found.push(self.in_value(word, 0, value));
@@ -206,16 +271,36 @@ impl Secrets {
                 next = name.filter(|name| self.is_header(name)).map(|_| Value::Secret);
                 continue;
             }
-            let (at, value) = option(word, program);
+            if program == Program::Any {
+                letters = letters_of(word).unwrap_or(letters);
+            }
+            let (at, value) = behind_letter(word, letters).unwrap_or_else(|| option(word, program));
             match at {
-                Some(at) => found.push(self.in_value(word, at, value)),
-                None => {
+                Some(at) if value != Value::Plain || program == Program::Ceiling => {
+                    found.push(self.in_value(word, at, value));
+                }
+                _ => {
                     next = (value != Value::Plain).then_some(value);
-                    found.push(in_text(word));
+                    found.push(self.in_word(word, program));
                 }
             }
         }
         found
+    }
+
+    /// Where secrets are in a word that is no option with a value: it may be a URL without a
+    /// scheme or, as for `sh -c`, a command line.
+    fn in_word(&self, word: &str, program: Program) -> Vec<Range<usize>> {
+        let mut found = [in_text(word), without_scheme(word)].concat();
+        if program == Program::Any && word.contains(' ') {
+            let parts: Vec<String> = word.split(' ').map(str::to_string).collect();
+            let mut begin = 0;
+            for (part, ranges) in parts.iter().zip(self.in_words(&parts, program)) {
+                found.extend(ranges.iter().map(|range| range.start + begin..range.end + begin));
+                begin += part.len() + 1;
+            }
+        }
+        apart(found)
     }
 
     /// Where secrets are in a value that starts at a position of a word.
@@ -227,6 +312,7 @@ impl Secrets {
             (Value::Open, _) => return Vec::new(),
             (Value::User, Some(begin)) => one(begin..text.len()),
             (Value::User, None) => return in_text(word),
+            (Value::Address, _) => apart([in_text(text), without_scheme(text)].concat()),
             (Value::Header, Some(begin)) => {
                 let space = text[begin..].len() - text[begin..].trim_start().len();
                 match self.is_header(&text[..begin - 1]) {
@@ -251,6 +337,7 @@ fn option(word: &str, program: Program) -> (Option<usize>, Value) {
         let value = match (word.as_bytes()[at - 1], program) {
             (b'H', _) => Value::Header,
             (b'b', Program::Ceiling) => Value::Secret,
+            (b'x', Program::Ceiling) => Value::Address,
             (b'u', Program::Any) => Value::User,
             _ => Value::Plain,
         };
@@ -269,12 +356,26 @@ fn option(word: &str, program: Program) -> (Option<usize>, Value) {
         _ if !is_option || !is_name => Value::Plain,
         "header" => Value::Header,
         "body" if program == Program::Ceiling => Value::Secret,
+        "proxy" if program == Program::Ceiling => Value::Address,
         name if program == Program::Ceiling && OPEN.contains(&name) => Value::Open,
         "user" | "proxy-user" if program == Program::Any => Value::User,
         name if is_secret(name) => Value::Secret,
+        _ if program == Program::Any && at.is_some() => Value::Address,
         _ => Value::Plain,
     };
     (at, value)
+}
+
+/// The letters of a program behind which passwords are, if the word names such a program.
+fn letters_of(word: &str) -> Option<&'static str> {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    LETTERS.iter().find(|(program, _)| name.starts_with(program)).map(|(_, letters)| *letters)
+}
+
+/// The password behind one of these letters, in this word or in the next.
+fn behind_letter(word: &str, letters: &str) -> Option<(Option<usize>, Value)> {
+    let letter = word.strip_prefix('-')?.chars().next()?;
+    letters.contains(letter).then(|| ((word.len() > 2).then_some(2), Value::Secret))
 }
 
 /// The position after the letter of a short option that takes a value.
@@ -313,6 +414,11 @@ fn in_text(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<_> = authorities.iter().filter_map(|one| in_authority(text, one)).collect();
     found.extend(behind_names(text, &authorities));
     found.extend(behind_schemes(text));
+    apart(found)
+}
+
+/// Ranges in order, without overlaps.
+fn apart(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     found.order_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
     let mut apart: Vec<Range<usize>> = Vec::new();
     for range in found.into_iter().filter(|range| !range.is_empty()) {
@@ -345,6 +451,32 @@ fn authorities(text: &str) -> Vec<Range<usize>> {
     text.match_indices("://").map(of).collect()
 }
 
+/// Passwords of `NAME:PASSWORD@` where no scheme precedes: what curl takes for a proxy, and Go's
+/// MySQL for a database. A name begins with a letter, unlike a rate.
+fn without_scheme(text: &str) -> Vec<Range<usize>> {
+    let is_end = |letter: char| letter.is_whitespace() || matches!(letter, '"' | '\'');
+    let is_name = |letter: char| letter.is_alphanumeric() || "_-.+%$\\".contains(letter);
+    let mut found = Vec::new();
+    let mut begin = 0;
+    for word in text.split(is_end) {
+        // The name stands at the start, or behind the sign of an option or of a list.
+        let colons = word.match_indices(':').map(|(at, _)| at);
+        let at_name = colons.filter(|at| {
+            let start = word[..*at].trim_end_matches(is_name).len();
+            let is_first = word[..start].is_empty() || word[..start].ends_with(['=', ',', '(']);
+            is_first && word[start..*at].starts_with(char::is_alphabetic)
+        });
+        let password = at_name.map(|at| at + 1).find_map(|start| {
+            let rest = &word[start..];
+            let end = rest.rfind('@').filter(|end| *end > 0 && !rest.starts_with("//"))?;
+            Some(begin + start..begin + start + end)
+        });
+        found.extend(password);
+        begin += word.len() + text[begin + word.len()..].chars().next().map_or(0, char::len_utf8);
+    }
+    found
+}
+
 /// The password of an authority. In a URL of HTTP or WebSocket a user without one is a token.
 fn in_authority(text: &str, authority: &Range<usize>) -> Option<Range<usize>> {
     let (user, _) = text[authority.clone()].rsplit_once('@')?;
@@ -374,10 +506,10 @@ fn behind_names(text: &str, authorities: &[Range<usize>]) -> Vec<Range<usize>> {
         while at < bytes.len() && is_name(bytes[at]) {
             at += 1;
         }
-        let name = &text[begin..at];
+        let name = decoded(&text[begin..at]);
         let is_parameter = begin > 0 && b"?&;".contains(&bytes[begin - 1]);
-        let last = words_of(name).pop().unwrap_or_default();
-        let is_one = is_secret(name) || (is_parameter && IN_QUERIES.contains(&last.as_str()));
+        let last = words_of(&name).pop().unwrap_or_default();
+        let is_one = is_secret(&name) || (is_parameter && IN_QUERIES.contains(&last.as_str()));
         if !is_one || authorities.iter().any(|of| of.contains(&begin)) {
             continue;
         }
@@ -386,6 +518,24 @@ fn behind_names(text: &str, authorities: &[Range<usize>]) -> Vec<Range<usize>> {
         found.extend(value);
     }
     found
+}
+
+/// A name with `%5F` and the like read, also where that was done twice.
+fn decoded(name: &str) -> String {
+    let mut name = name.to_string();
+    let mut from = 0;
+    while let Some(at) = name[from..].find('%').map(|at| at + from) {
+        let digits = name.get(at + 1..at + 3);
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            // What is read may begin another one.
+            Some(byte) if byte.is_ascii() => {
+                name.replace_range(at..at + 3, char::from(byte).encode_utf8(&mut [0; 4]));
+                from = at + usize::from(byte != b'%');
+            }
+            _ => from = at + 1,
+        }
+    }
+    name
 }
 
 /// The value after a name, when one is assigned to it.

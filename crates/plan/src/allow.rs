@@ -175,7 +175,7 @@ impl Allow {
         self.permits_limits(&order.limits)
     }
 
-    fn permits_args(&self, args: &[String]) -> Result<(), String> {
+    pub(crate) fn permits_args(&self, args: &[String]) -> Result<(), String> {
         if args.len() > ARGS_MAX {
             let count = args.len();
             return Err(format!(
@@ -227,7 +227,7 @@ impl Allow {
         args.map(|arg| arg.trim_end().to_string()).collect::<Vec<_>>().join(", ")
     }
 
-    fn permits_env(&self, env: &BTreeMap<String, String>) -> Result<(), String> {
+    pub(crate) fn permits_env(&self, env: &BTreeMap<String, String>) -> Result<(), String> {
         for (name, value) in env {
             let Some(choice) = self.env.get(name) else {
                 let names: Vec<_> = self.env.keys().map(String::as_str).collect();

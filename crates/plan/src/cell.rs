@@ -4,7 +4,6 @@ use crate::hosts::{Host, Place};
 use crate::load::Load;
 use crate::tune::Tune;
 use model::load::ProbeChoice;
-use model::secret;
 use model::starting::Limits;
 use model::wall::WallId;
 use serde::Deserialize;
@@ -73,31 +72,6 @@ pub struct Client {
     pub nice: i32,
     /// CPUs that a busy neighbour each uses as well, as the kernel writes them.
     pub neighbours: String,
-}
-
-impl Server {
-    /// How it is started, and where, in words.
-    pub(crate) fn shown(&self) -> (String, String) {
-        match self {
-            Self::Started { target, args, cpus, services, limits, .. } => {
-                let mut server = format!("start {target} {}", secret::words(args).join(" "));
-                if !cpus.is_empty() {
-                    server += &format!(" on CPUs {cpus}");
-                }
-                if !services.is_empty() {
-                    server += &format!(" beside {}", services.join(", "));
-                }
-                if let Some(cpu) = limits.cpu {
-                    server += &format!(", limited to the time of {cpu} CPUs");
-                }
-                if let Some(bytes) = limits.memory_bytes {
-                    server += &format!(", limited to {bytes} bytes");
-                }
-                (server, "{addr}".to_string())
-            }
-            Self::Running { addr } => (format!("external server at {addr}"), addr.clone()),
-        }
-    }
 }
 
 impl Cell {

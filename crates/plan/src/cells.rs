@@ -13,7 +13,6 @@ use crate::usage::Usage;
 use crate::{PlanError, SCHEMA, text_error};
 use model::experiment::{Design, Foretold};
 use model::maps::IntoMap;
-use model::secret::Secrets;
 use model::shell;
 use model::starting::Limits;
 use model::units::{parse_count, parse_cpus};
@@ -215,33 +214,6 @@ impl Plan {
             cell.host.iter().chain(tuned).any(|used| used == host)
         };
         self.hosts.iter().filter(move |host| self.cells.iter().any(|cell| is_of(cell, host)))
-    }
-
-    /// What the plan would do, in words.
-    pub fn rehearsed(&self) -> String {
-        let mut text = format!("{}\n", self.question);
-        if self.hosts.iter().any(|host| *host != Host::default()) {
-            text += "\nhosts\n";
-            for host in &self.hosts {
-                text += &format!("  {:7} {}\n", host.name, host.shown());
-            }
-        }
-        if let Some(design) = &self.design {
-            text += &design::rehearsed(design, &self.cells);
-        }
-        text += &self.lasts().said;
-        for cell in &self.cells {
-            let (server, addr) = cell.server.shown();
-            let on = cell.host.as_ref().filter(|host| host.name != CLIENT);
-            let on = on.map_or(String::new(), |host| format!(", host {}", host.name));
-            let words = Secrets::command(&cell.words(&addr, None, None)).join(" ");
-            text +=
-                &format!("\n{}\n  server  {server}{on}\n  load    ceiling {words}\n", cell.name);
-            for tune in &cell.tune {
-                text += &format!("  tune    {}\n", tune.shown());
-            }
-        }
-        text
     }
 }
 

@@ -7,6 +7,7 @@ use crate::cell::{Cell, Server, Visit};
 use crate::factors;
 use model::analysis::{Exclusion, Factor};
 use model::experiment::{Design, Figure, Order, Restart};
+use model::printable::printable;
 use model::random::Random;
 use model::units::parse_duration_ns;
 use serde::Deserialize;
@@ -233,13 +234,14 @@ pub(crate) fn rehearsed(design: &Design, cells: &[Cell]) -> String {
         "\n{} blocks of {count} cells, {} visits; each cell against {}\n",
         design.blocks,
         visits(design, cells).len(),
-        design.baseline
+        printable(&design.baseline)
     );
     if design.warmup_visits > 0 {
         text +=
             &format!("  {} of the visits warm up and count in no figure\n", design.warmup_visits);
     }
     if let Some(floor) = &design.floor {
+        let floor = printable(floor);
         text += &format!("  '{floor}' repeats the baseline: what the host varies by itself\n");
     }
     text += &factors::rehearsed(design);
@@ -249,7 +251,7 @@ pub(crate) fn rehearsed(design: &Design, cells: &[Cell]) -> String {
     for block in 1..=design.blocks.min(BLOCKS_SHOWN) {
         let order = grouped(design, order(design, block, count), cells);
         let names: Vec<&str> = order.iter().map(|cell| cells[*cell].name.as_str()).collect();
-        text += &format!("  block {block}  {}\n", names.join("; "));
+        text += &format!("  block {block}  {}\n", printable(&names.join("; ")));
     }
     if design.blocks > BLOCKS_SHOWN {
         text += "  ...\n";

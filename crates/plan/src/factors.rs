@@ -8,6 +8,7 @@
 use crate::cell::Cell;
 use model::analysis::Factor;
 use model::experiment::Design;
+use model::printable::printable;
 
 /// With fewer factors, every half mixes an effect with that of another factor.
 const HALVED_MIN: usize = 3;
@@ -91,7 +92,7 @@ pub(crate) fn rehearsed(design: &Design) -> String {
     let factors = &design.factors;
     let listed: Vec<_> = factors
         .iter()
-        .map(|factor| format!("{} ({} levels)", factor.name, factor.levels.len()))
+        .map(|factor| format!("{} ({} levels)", printable(&factor.name), factor.levels.len()))
         .collect();
     let Some(fraction) = &design.fraction else {
         return match listed.len() {
@@ -138,7 +139,8 @@ mod tests {
                 assert_eq!(both.filter(|levels| *levels == (&1, &0)).count(), 2);
             }
         }
-        assert!(plan.rehearsed().contains("with those of the two others"), "{}", plan.rehearsed());
+        let said = super::rehearsed(plan.design.as_ref().unwrap());
+        assert!(said.contains("with those of the two others"), "{said}");
     }
 
     #[test]

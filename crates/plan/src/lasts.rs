@@ -6,12 +6,9 @@
 use crate::cell::{Cell, Server};
 use crate::cells::Plan;
 use crate::load;
-use crate::machine::Machine;
-use crate::way_syntax::Sources;
-use model::load::{Arrival, DriverKind, Level, Question, Stop, Trial, Warmup};
-use model::route::Address;
+use crate::machine::Unasked;
+use model::load::{Arrival, Level, Question, Stop, Trial, Warmup};
 use model::units::NS_PER_S;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Start and end of a process that makes load, greeting and verdict included, nanoseconds.
 const LOAD_NS: u64 = 1_000_000_000;
@@ -132,7 +129,7 @@ fn trial(cell: &Cell) -> Option<Trial> {
         ELSEWHERE.contains(&key.split('=').next().unwrap_or_default())
     };
     let words = cell.load.words(addr, &[]).into_iter().filter(|word| !is_elsewhere(word));
-    load::trial_of(&words.collect::<Vec<_>>(), &Unasked).ok()
+    load::trial_of(&words.collect::<Vec<_>>(), &Unasked::default()).ok()
 }
 
 fn of_trial(trial: &Trial) -> (Option<u64>, String) {
@@ -193,56 +190,6 @@ pub fn rough(ns: u64) -> String {
         0..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", (seconds + 30) / 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-    }
-}
-
-/// A host that is not queried: it has every CPU, and no file.
-struct Unasked;
-
-impl Machine for Unasked {
-    fn cpus(&self) -> Vec<usize> {
-        (0..1024).collect()
-    }
-
-    fn parallelism(&self) -> usize {
-        self.cpus().len()
-    }
-
-    fn driver(&self) -> (DriverKind, String) {
-        (DriverKind::Epoll, String::new())
-    }
-
-    fn uring(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn ktls(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn resolve(&self, _host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
-        Ok(vec![SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)])
-    }
-
-    fn sources(
-        &self,
-        _asked: &Sources,
-        _levels: &[Level],
-        _addresses: &[Address],
-    ) -> Result<Vec<IpAddr>, String> {
-        Ok(Vec::new())
-    }
-
-    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        Err(format!("{path} is not read"))
-    }
-
-    fn variable(&self, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn seed(&self) -> u64 {
-        1
     }
 }
 

@@ -6,7 +6,8 @@
 use crate::way_syntax::Sources;
 use model::load::{DriverKind, Level};
 use model::route::Address;
-use std::net::{IpAddr, SocketAddr};
+use std::cell::RefCell;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The generator's host.
 pub trait Machine {
@@ -44,6 +45,86 @@ pub trait Machine {
 
     /// A seed when none is given.
     fn seed(&self) -> u64;
+}
+
+/// Address of every name on a host that is not queried (RFC 5737).
+const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+/// How a file is read.
+type Read<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
+
+/// A host that is not queried: it has every CPU, every name has one address, and every variable
+/// a value. It notes which files it is asked for.
+pub(crate) struct Unasked<'a> {
+    read: Read<'a>,
+    asked: RefCell<Vec<String>>,
+}
+
+impl<'a> Unasked<'a> {
+    /// One that has files.
+    pub fn reading(read: Read<'a>) -> Self {
+        Self { read, asked: RefCell::default() }
+    }
+
+    /// The files that it was asked for, in order.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.borrow().clone()
+    }
+}
+
+impl Default for Unasked<'_> {
+    /// One without files.
+    fn default() -> Self {
+        Self::reading(&|path| Err(format!("{path} is not read")))
+    }
+}
+
+impl Machine for Unasked<'_> {
+    fn cpus(&self) -> Vec<usize> {
+        (0..1024).collect()
+    }
+
+    fn parallelism(&self) -> usize {
+        self.cpus().len()
+    }
+
+    fn driver(&self) -> (DriverKind, String) {
+        (DriverKind::Epoll, String::new())
+    }
+
+    fn uring(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn ktls(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+        Ok(vec![SocketAddr::new(host.parse().unwrap_or(ELSEWHERE), port)])
+    }
+
+    fn sources(
+        &self,
+        _asked: &Sources,
+        _levels: &[Level],
+        _addresses: &[Address],
+    ) -> Result<Vec<IpAddr>, String> {
+        Ok(Vec::new())
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.asked.borrow_mut().push(path.to_string());
+        (self.read)(path)
+    }
+
+    fn variable(&self, _name: &str) -> Option<String> {
+        Some("unread".to_string())
+    }
+
+    fn seed(&self) -> u64 {
+        1
+    }
 }
 
 /// A host for tests: one CPU, no resolver, no files.

@@ -282,6 +282,7 @@ mod tests {
         let secret = proxy("me:secret@proxy.test:8080").unwrap();
         assert!(secret.authorization.is_some() && !secret.url.text.contains("secret"));
         for wrong in [
+            "https://me:secret@127.0.0.1:3128",
             "https://a:1",
             "socks5://a:1",
             "u:secret@a",

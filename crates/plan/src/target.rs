@@ -23,7 +23,7 @@ pub struct Target {
     /// loopback.
     #[serde(default)]
     pub listen: Option<String>,
-    /// What clients of a probe may choose.
+    /// What clients of a probe may choose, and plans without trust.
     #[serde(default)]
     pub(crate) allow: Allow,
     #[serde(default, rename = "build")]

@@ -338,6 +338,12 @@ fn on_hosts(body: &str, set: &[&str]) -> Result<Plan, String> {
     Plan::parse(&text, &targets, &given).map_err(|error| error.to_string())
 }
 
+fn rehearsed(plan: &Plan) -> String {
+    let (targets, root) = (Targets::parse(TARGETS).unwrap(), std::path::Path::new("/"));
+    let read = |_: &str| Err("it is a test".to_string());
+    plan.rehearsed(crate::Surroundings { targets: &targets, list: None, root, read: &read })
+}
+
 const FAR: [&str; 2] = ["hosts.server.probe=192.0.2.7:9200", "hosts.server.link=10G"];
 
 #[test]
@@ -357,7 +363,7 @@ fn a_plan_is_of_one_host_or_two_as_the_user_says() {
     };
     assert_eq!(names(&far), ["server: probe 192.0.2.7:9200, link 10G"]);
     assert_eq!(names(&near), ["server: this host"]);
-    let rehearsed = far.rehearsed();
+    let rehearsed = rehearsed(&far);
     for part in [
         "hosts\n  client  this host, link 25G\n  server  probe 192.0.2.7:9200, link 10G\n",
         "  server  start fiber  on CPUs 0, host server\n",
@@ -370,7 +376,7 @@ fn a_plan_is_of_one_host_or_two_as_the_user_says() {
     assert!(on_hosts(&other, &FAR).is_ok());
     let error = on_hosts(&other, &["hosts.server.here=true"]).unwrap_err();
     assert!(error.contains("no target 'nginx'"), "{error}");
-    assert!(on_hosts(&other, &[]).unwrap().rehearsed().contains("--hosts FILE or --set"));
+    assert!(self::rehearsed(&on_hosts(&other, &[]).unwrap()).contains("--hosts FILE or --set"));
 }
 
 #[test]
@@ -445,12 +451,12 @@ fn what_hosts_cannot_be_is_said_with_an_example() {
 #[test]
 fn an_address_in_a_plan_needs_trust_and_one_of_the_user_does_not() {
     let body = "server = { target = \"fiber\", host = \"server\" }";
-    assert_eq!(crate::untrusted(&on_hosts(body, &FAR).unwrap()), None);
+    assert_eq!(crate::untrusted(&on_hosts(body, &FAR).unwrap(), &Targets::default()), None);
     let text = format!(
         "schema = \"ceiling.plan/1\"\nquestion = \"?\"\n{body}\n[hosts.server]\nprobe = \
          \"a:1\"\n[hosts.other]\nprobe = \"b:1\"\n"
     );
     let plan = Plan::parse(&text, &Targets::default(), &GivenHosts::default()).unwrap();
-    let why = crate::untrusted(&plan).unwrap();
+    let why = crate::untrusted(&plan, &Targets::default()).unwrap();
     assert!(why.contains("hosts.server.probe") && !why.contains("hosts.other"), "{why}");
 }

@@ -1,79 +1,115 @@
 //! What a plan asks for beyond load on a server that the list of targets names.
 //!
 //! Such a plan is code of its author: it can start programs through the environment, send files
-//! elsewhere, or change the server. So it is carried out only when the user says so.
+//! elsewhere, or change the server. So it is carried out only when the user says so. What a load
+//! reaches is decided by what reads it: the command line's own parser says which options are set,
+//! and the trial is made on a host that notes what it is asked for.
 
-use crate::cell::{Cell, Server};
+use crate::cell::{Cell, Client, Server};
 use crate::cells::Plan;
 use crate::kinds::numbers;
-use crate::load::command;
+use crate::load::{self, command};
+use crate::machine::Unasked;
+use crate::target::Targets;
 use crate::typed::is_of;
-use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use crate::url::Url;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches};
+use model::secret::{self, Secrets};
+use std::collections::BTreeMap;
 
-/// Options that hold more than a number, but only shape load or the reports about it. They open no
-/// file, name no address, and change nothing. Numbers need no entry; any other option needs trust,
-/// including future ones.
-const HARMLESS: &[&str] = &[
-    "arrivals",
-    "body",
-    "check-body",
-    "check-length",
-    "check-sha256",
-    "check-status",
-    "driver",
-    "events",
-    "expect",
-    "header",
-    "insecure",
-    "keep-requests",
-    "ktls",
-    "latency",
-    "likes",
-    "link",
-    "method",
-    "no-color",
-    "secret-header",
-    "sine",
-    "slo",
-    "sni",
-    "source",
-    "strict",
-    "tls-resume",
-    "tls-version",
-    "tool",
-    "verbose",
-    "write-path",
+/// What an option of a load can reach with its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The load and the reports about it. It opens no file, names no address and changes nothing.
+    Load,
+    /// A file that is read.
+    File,
+    /// A variable of our environment.
+    Variable,
+    /// Another address or socket, or a host behind one.
+    Address,
+    /// The server, which is changed or looked into.
+    Server,
+    /// The record, which then keeps what others sent or what is secret.
+    Record,
+}
+
+/// Every option of a load whose value is not a number, by its long name. A test fails for an option
+/// that is not here, and until it is, it needs trust.
+const REACHES: &[(&str, Reach)] = &[
+    ("agents", Reach::Address),
+    ("arrivals", Reach::Load),
+    ("auth-env", Reach::Variable),
+    ("bearer-file", Reach::File),
+    ("body", Reach::Load),
+    ("body-file", Reach::File),
+    ("cacert", Reach::File),
+    ("cert", Reach::File),
+    ("check-body", Reach::Load),
+    ("check-length", Reach::Load),
+    ("check-sha256", Reach::Load),
+    ("check-status", Reach::Load),
+    ("confirm", Reach::Server),
+    ("confirm-route", Reach::Server),
+    ("connect-to", Reach::Address),
+    ("driver", Reach::Load),
+    ("events", Reach::Load),
+    ("expect", Reach::Load),
+    ("fleet", Reach::Address),
+    ("fleet-keys", Reach::File),
+    ("header", Reach::Load),
+    ("insecure", Reach::Load),
+    ("keep-requests", Reach::Record),
+    ("key", Reach::File),
+    ("ktls", Reach::Load),
+    ("latency", Reach::Load),
+    ("link", Reach::Load),
+    ("may-touch-server", Reach::Server),
+    ("method", Reach::Load),
+    ("no-color", Reach::Load),
+    ("probe", Reach::Address),
+    ("probe-pin", Reach::Address),
+    ("probe-token-file", Reach::File),
+    ("profile", Reach::Server),
+    ("proxy", Reach::Address),
+    ("proxy-tunnel", Reach::Address),
+    ("proxy-tunnel", Reach::Address),
+    ("replay", Reach::File),
+    ("resolve", Reach::Address),
+    ("runtime", Reach::Address),
+    ("sample-failures", Reach::Record),
+    ("secret-header", Reach::Load),
+    ("sine", Reach::Load),
+    ("slo", Reach::Load),
+    ("sni", Reach::Load),
+    ("source", Reach::Load),
+    ("strict", Reach::Load),
+    ("targets", Reach::File),
+    ("tls-resume", Reach::Load),
+    ("tls-version", Reach::Load),
+    ("tool", Reach::Load),
+    ("unix-socket", Reach::Address),
+    ("verbose", Reach::Load),
+    ("write-path", Reach::Load),
 ];
 
-/// Options whose value is a number, with their old names.
-static NUMBERS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
-    let (commands, numbers) = (command(), numbers());
-    let arguments = commands.get_subcommands().flat_map(clap::Command::get_arguments);
-    let (number, other): (Vec<_>, Vec<_>) =
-        arguments.partition(|argument| is_of(argument, &numbers));
-    let names = |argument: &clap::Arg| {
-        let aliases = argument.get_all_aliases().unwrap_or_default();
-        aliases.into_iter().chain(argument.get_long()).map(str::to_string).collect::<Vec<_>>()
-    };
-    let other: BTreeSet<_> = other.into_iter().flat_map(names).collect();
-    number.into_iter().flat_map(names).filter(|name| !other.contains(name)).collect()
-});
+/// Stands for the server's address while a command line is read (RFC 5737). Nothing is sent there.
+const ADDR: &str = "192.0.2.1:1";
 
-/// Whether a plan may set an option without trust.
-pub fn is_harmless(name: &str) -> bool {
-    HARMLESS.contains(&name) || NUMBERS.contains(name)
+/// What an option can reach; nothing for one that is not classified. A plan may not set those that
+/// `ceiling run` sets itself.
+fn reach(argument: &Arg) -> Option<Reach> {
+    if is_of(argument, &numbers()) {
+        return Some(Reach::Load);
+    }
+    let name = argument.get_long()?;
+    REACHES.iter().find(|(known, _)| *known == name).map(|(_, reach)| *reach)
 }
 
 /// Why an untrusted plan is refused, or nothing: each key, and how to allow it.
-pub fn untrusted(plan: &Plan) -> Option<String> {
-    let mut keys: Vec<String> = Vec::new();
-    let of_hosts = plan.used_hosts().flat_map(|host| host.untrusted.clone());
-    for key in of_hosts.chain(plan.cells.iter().flat_map(keys_of)) {
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
+pub fn untrusted(plan: &Plan, targets: &Targets) -> Option<String> {
+    let keys = keys(plan, targets);
     (!keys.is_empty()).then(|| {
         format!(
             "it sets {}, which can run programs, read files, send load elsewhere or change the \
@@ -84,27 +120,130 @@ pub fn untrusted(plan: &Plan) -> Option<String> {
     })
 }
 
-/// The keys of a cell that need trust.
-fn keys_of(cell: &Cell) -> Vec<String> {
-    let mut keys = Vec::new();
-    match &cell.server {
-        Server::Started { env, .. } => {
-            keys.extend(env.keys().map(|name| format!("server.env.{name}")));
+/// The keys of a plan that need trust.
+pub(crate) fn keys(plan: &Plan, targets: &Targets) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    let of_hosts = plan.used_hosts().flat_map(|host| host.untrusted.clone());
+    let of_cells = plan.cells.iter().flat_map(|cell| keys_of(cell, targets));
+    for key in of_hosts.chain(of_cells) {
+        if !keys.contains(&key) {
+            keys.push(key);
         }
-        Server::Running { .. } => keys.push("server.addr".to_string()),
-    }
-    for word in &cell.load.options {
-        let name = word.trim_start_matches('-').split('=').next().unwrap_or_default();
-        // `auto` profiles the server's own processes, which ceiling finds by itself.
-        let is_harmless = is_harmless(name) || word == "--profile=auto";
-        if !is_harmless {
-            keys.push(format!("load.{name}"));
-        } else if word.contains("{{csv:") {
-            keys.push(format!("load.{name} with {{{{csv:FILE}}}}"));
-        }
-    }
-    if cell.load.url.contains("{{csv:") {
-        keys.push("load.url with {{csv:FILE}}".to_string());
     }
     keys
 }
+
+/// The keys of a cell that need trust. Its fields are all named, so that a new one is thought of.
+fn keys_of(cell: &Cell, targets: &Targets) -> Vec<String> {
+    let Cell { server, host, client, load, name: _, tune: _, walls: _, links: _ } = cell;
+    let Client { nice: _, neighbours: _ } = client;
+    let mut keys = Vec::new();
+    match server {
+        // The probe of another host has a list of its own, and refuses what that does not allow.
+        Server::Started { .. } if host.as_ref().is_some_and(|host| !host.is_here()) => {}
+        Server::Started { target, args, env, cpus: _, services: _, limits: _ } => {
+            let allow = targets.target(target).map(|target| &target.allow).ok();
+            if !args.is_empty() && allow.is_none_or(|allow| allow.permits_args(args).is_err()) {
+                keys.push(format!("server.args ({})", args.join(" ")));
+            }
+            for (name, value) in env {
+                let one = BTreeMap::from([(name.clone(), value.clone())]);
+                if allow.is_none_or(|allow| allow.permits_env(&one).is_err()) {
+                    keys.push(format!("server.env.{name}"));
+                }
+            }
+        }
+        Server::Running { .. } => keys.push("server.addr".to_string()),
+    }
+    let words = load.words(ADDR, &[]);
+    let set = match options(&words) {
+        Ok(set) => set,
+        Err(why) => return [keys, vec![format!("load, which cannot be read ({why})")]].concat(),
+    };
+    keys.extend(set.iter().filter_map(Set::needs));
+    if keys.is_empty() {
+        // What is left is read without a file, or it is not what it seems.
+        let machine = Unasked::default();
+        let trial = load::trial_of(&words, &machine);
+        match machine.asked().first() {
+            Some(file) => {
+                let at = set.iter().find(|one| one.values.iter().any(|text| text.contains(file)));
+                let key = at.map_or("load".to_string(), |one| format!("load.{}", one.name));
+                keys.push(format!("{key} with {{{{csv:FILE}}}} ({file})"));
+            }
+            None => keys.extend(trial.err().map(|_| "load".to_string())),
+        }
+    }
+    keys
+}
+
+/// An option that a command line sets.
+struct Set {
+    name: String,
+    reach: Option<Reach>,
+    values: Vec<String>,
+}
+
+impl Set {
+    /// Its key, if it needs trust.
+    fn needs(&self) -> Option<String> {
+        let is_harmless = match (self.name.as_str(), self.reach) {
+            ("url", _) => self.values.iter().all(|url| is_of_server(url)),
+            // `auto` profiles the server's own processes, which ceiling finds by itself.
+            ("profile", _) => self.values == ["auto"],
+            (_, reach) => reach == Some(Reach::Load),
+        };
+        (!is_harmless).then(|| format!("load.{}", self.name))
+    }
+}
+
+fn is_of_server(url: &str) -> bool {
+    Url::typed(url).is_ok_and(|url| url.authority == ADDR)
+}
+
+/// The options that these words set, as their parser reads them.
+fn options(words: &[String]) -> Result<Vec<Set>, String> {
+    let all = [&["ceiling".to_string()], words].concat();
+    let matches = command().try_get_matches_from(all).map_err(|error| error.kind().to_string())?;
+    let (name, matches) = matches.subcommand().ok_or("it has no command")?;
+    let command = command();
+    let of = command.find_subcommand(name).ok_or("it has no command")?;
+    Ok(of.get_arguments().filter_map(|argument| set(argument, matches)).collect())
+}
+
+fn set(argument: &Arg, matches: &ArgMatches) -> Option<Set> {
+    let id = argument.get_id().as_str();
+    if matches.value_source(id) != Some(ValueSource::CommandLine) {
+        return None;
+    }
+    let values = matches.get_raw(id).unwrap_or_default();
+    let values = values.map(|value| value.to_string_lossy().into_owned()).collect();
+    let name = argument.get_long().unwrap_or(id).to_string();
+    Some(Set { name, reach: reach(argument), values })
+}
+
+/// The files that a load reads: those that its options name, and those that they name in turn, as
+/// far as they are read here; and why that may not be all. `read` gives the content of a file.
+pub(crate) fn files(
+    cell: &Cell,
+    read: &dyn Fn(&str) -> Result<Vec<u8>, String>,
+) -> (Vec<String>, Option<String>) {
+    let words = cell.load.words(ADDR, &[]);
+    let set = options(&words).unwrap_or_default();
+    let is_file = |one: &&Set| one.reach == Some(Reach::File);
+    let named = set.iter().filter(is_file).flat_map(|one| one.values.clone());
+    let machine = Unasked::reading(read);
+    let trial = load::trial_of(&words, &machine);
+    let mut files: Vec<String> = Vec::new();
+    for file in named.chain(machine.asked()) {
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    let known = Secrets::of_command(&words);
+    let why = trial.err().filter(|_| !files.is_empty());
+    (files, why.map(|why| secret::without(&why.replace('\n', " "), &known)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -24,7 +24,6 @@ pub mod progress;
 mod axis;
 mod export;
 mod hosts;
-mod printable;
 pub mod story;
 mod wording;
 mod wrap;

@@ -1,12 +1,12 @@
 //! The wording that all sections and exports share.
 
 use crate::page::Mark;
-use crate::printable::printable;
 use crate::wrap::{fit, width};
 use model::claim::Claim;
 use model::experiment::{Contrast, Design};
 use model::load::Stop;
 use model::order::OrderBy as _;
+use model::printable::printable;
 use model::run::{Outcome, Point, RequestInfo, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
 use model::tick::ErrorClass;
@@ -60,11 +60,19 @@ pub(crate) fn change(ratio: f64) -> String {
     format!("{percent:+.1} %")
 }
 
+/// Ratio from which on the end of an interval says nothing: no change of a server is a millionfold.
+const BOUND_MAX: f64 = 1e6;
+
+/// One end of the interval of a ratio.
+pub(crate) fn bound(ratio: f64) -> String {
+    if ratio < BOUND_MAX { change(ratio) } else { "no bound".to_string() }
+}
+
 /// A change with its interval, `+3.0 % (+2.1 % to +3.9 %)`; a dash where there is none.
 pub(crate) fn within(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
     match (ratio, low, high) {
         (Some(ratio), Some(low), Some(high)) => {
-            format!("{} ({} to {})", change(ratio), change(low), change(high))
+            format!("{} ({} to {})", change(ratio), bound(low), bound(high))
         }
         _ => "-".to_string(),
     }

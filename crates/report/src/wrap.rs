@@ -1,6 +1,6 @@
 //! Measures and cuts text in columns of a terminal.
 
-use crate::printable::printable;
+use model::printable::printable;
 use unicode_width::UnicodeWidthChar;
 
 /// The width of a text in columns.

@@ -31,6 +31,8 @@ const FILES: &[&str] = &[
     ".report.html.part",
     "plan.toml",
     ".plan.toml.part",
+    ".begun.json",
+    ".begun.json.part",
 ];
 
 /// An unfinished folder whose files are younger than this may still be in use: by a version that

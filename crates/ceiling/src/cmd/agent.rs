@@ -2,13 +2,11 @@
 
 use crate::cmd::fleet::{AgentName, ControllerText, Label, PatternText};
 use crate::exit::{Code, Failure};
-use crate::screen::to_stdout;
+use crate::screen::{to_stderr, to_stdout};
 use crate::signals::stop_flag;
 use agents::keys;
 use clap::Args;
 use plan::values::{CredentialsFile, FleetUrl, Rate, Threads};
-use remote::printable;
-use std::io::{self, Write};
 
 /// Makes load as ordered by a controller on another host: `ceiling load --fleet` or any other
 /// command with load. The agent connects to the fleet's broker, listens on no port, and carries out
@@ -96,7 +94,7 @@ pub fn run(command: Agent) -> Result<Code, Failure> {
     ))?;
     let mut tell = |line: &str| {
         // Some texts are a controller's or a broker's. A closed stderr must not end the agent.
-        let _ = writeln!(io::stderr(), "ceiling agent: {}", printable(line));
+        to_stderr(&format!("ceiling agent: {}", line));
     };
     match agents::agent::run(settings, &stop, &mut tell) {
         Ok(()) => Ok(Code::Good),

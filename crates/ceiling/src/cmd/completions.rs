@@ -2,7 +2,7 @@
 
 use crate::cli::Cli;
 use crate::exit::{Code, Failure};
-use crate::screen::to_stdout;
+use crate::screen::document;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
@@ -19,6 +19,6 @@ pub struct Completions {
 pub fn run(command: &Completions) -> Result<Code, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(command.shell, &mut Cli::command(), "ceiling", &mut script);
-    to_stdout(&String::from_utf8_lossy(&script))?;
+    document(&String::from_utf8_lossy(&script))?;
     Ok(Code::Good)
 }

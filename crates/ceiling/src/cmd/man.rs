@@ -3,7 +3,7 @@
 
 use crate::cli::{Cli, kinds};
 use crate::exit::{Code, Failure};
-use crate::screen::to_stdout;
+use crate::screen::document;
 use clap::{Arg, Args, Command, CommandFactory};
 use clap_mangen::Man as Page;
 use plan::{hint, values::Folder};
@@ -26,7 +26,7 @@ pub fn run(command: &Man) -> Result<Code, Failure> {
     let mut top = Cli::command();
     top.build();
     let Some(Folder(folder)) = &command.dir else {
-        to_stdout(&String::from_utf8_lossy(&page(&top)?))?;
+        document(&String::from_utf8_lossy(&page(&top)?))?;
         return Ok(Code::Good);
     };
     let wrong = |error: std::io::Error| Failure::File(format!("{}: {error}", folder.display()));
@@ -52,7 +52,7 @@ fn all(command: &Command) -> Vec<&Command> {
 
 /// Prints the page about the command line.
 pub fn reference() -> Result<Code, Failure> {
-    to_stdout(&reference_page())?;
+    document(&reference_page())?;
     Ok(Code::Good)
 }
 

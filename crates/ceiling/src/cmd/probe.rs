@@ -2,7 +2,7 @@
 
 use crate::cmd::tune::{Hands, JournalOption};
 use crate::exit::{Code, Failure};
-use crate::screen::to_stdout;
+use crate::screen::{to_stderr, to_stdout};
 use crate::signals::stop_flag;
 use clap::{Args, Subcommand};
 use lab::experiment::{self, Starter};
@@ -10,7 +10,6 @@ use plan::Targets;
 use plan::values::{Clients, LocalAddress, Pid, Port, ServersFile, Socket, TokenFile};
 use remote::{Probe as Served, Settings, Tuner};
 use std::fs;
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -138,7 +137,7 @@ pub fn run(command: Probe) -> Result<Code, Failure> {
     to_stdout(&ready(&probe, &serve))?;
     probe.run(&stop, &|line| {
         // A closed stderr must not end the probe.
-        let _ = writeln!(io::stderr(), "ceiling probe: {line}");
+        to_stderr(&format!("ceiling probe: {line}"));
     });
     Ok(Code::Good)
 }

@@ -14,18 +14,19 @@ use clap::Args;
 use judge::experiment::analysed;
 use judge::prediction::Cell as Cells;
 use lab::ThisHost;
-use lab::experiment::{self, Folder, Hooks, Places, Progress, Ready};
+use lab::experiment::{self, Begun, Folder, Hooks, Places, Progress, Ready};
 use left::Left;
 use model::ending::{Ending, Strictness};
 use model::experiment::{CellResult, Experiment, Fate, HostUsed, Kept as KeptPrediction, SCHEMA};
 use model::load::ProbeChoice;
 use model::run::Run as Kept;
+use plan::Machine as _;
 use plan::values::{
     CellName, ExperimentFolder, HostsFile, OutFile, PlanFile, ServersFile, Setting,
 };
 use plan::{
     CLIENT, Cell, CiOptions, Colour, FleetOptions, GivenHosts, LiveOptions, Origin, Place, Plan,
-    Runs, Targets, Usage,
+    Runs, Surroundings, Targets, Usage,
 };
 use report::Format;
 use report::ci::{Report, markdown};
@@ -96,7 +97,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Setting>,
 
-    /// Print what would be done, and do nothing
+    /// Print what would be done, with every program, file and address, and do nothing
     #[arg(long)]
     pub dry_run: bool,
 
@@ -110,8 +111,9 @@ pub struct RunOptions {
     #[arg(long)]
     allow_tune: bool,
 
-    /// Run a plan that sets environment variables of servers, files, proxies or other addresses, or
-    /// changes the server; first read it as you would read a script
+    /// Run a plan that sets files, proxies or other addresses, or variables and arguments that the
+    /// list of servers does not allow, or that changes the server; first read it as you would read
+    /// a script
     #[arg(long)]
     trust: bool,
 
@@ -187,9 +189,9 @@ pub fn carry_out(
         checked.map_err(named)?;
     }
     refuse_tuning(&command, &plan)?;
-    refuse_untrusted(&command, &plan)?;
+    refuse_untrusted(&command, &plan, &targets)?;
     if command.dry_run {
-        to_stdout(&plan.rehearsed())?;
+        to_stdout(&rehearsed(&plan, &targets, list.as_deref().ok())?)?;
         return Ok(Code::Good);
     }
     let probes = probes(&plan).map_err(|error| wrong(command.plan, error.0))?;
@@ -198,7 +200,7 @@ pub fn carry_out(
     let stop = signals::stop_flag()?;
     let result = command.directory.as_deref();
     let mut onlookers = OfExperiment::open(&command.live, &command.colour, &plan, result)?;
-    let (folder, begun) = begin(&command, &plan)?;
+    let (folder, begun) = begin(&command, &plan, &targets, list.as_deref().ok())?;
     let places = folder.places(list.as_deref().ok()).map_err(Failure::File)?;
     let places = Places { probes, ..places };
     let experiment =
@@ -224,6 +226,9 @@ pub fn carry_out(
         to_stderr(&format!("ceiling: kept in {}", folder.path.display()));
     }
     let is_whole = experiment.cells.iter().all(|cell| matches!(cell.fate, Fate::Measured { .. }));
+    if is_whole {
+        folder.close();
+    }
     let was_stopped = stop.load(Ordering::Relaxed) && !is_whole;
     Ok(if was_stopped { Code::Interrupted } else { code_of(&experiment, &runs) })
 }
@@ -297,8 +302,15 @@ fn hosts_used(plan: &Plan) -> Vec<HostUsed> {
 }
 
 /// The folder of the experiment, and what it has measured so far: nothing, unless it is resumed.
-fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Failure> {
-    let text = plan::without_secrets(&read(command.plan)?);
+fn begin(
+    command: &Ordered<'_>,
+    plan: &Plan,
+    targets: &Targets,
+    list: Option<&Path>,
+) -> Result<(Folder, Experiment), Failure> {
+    let whole = read(command.plan)?;
+    let text = plan::without_secrets(&whole);
+    let root = root_of(list)?;
     if let Some(path) = &command.resume {
         let (folder, begun) = Folder::again(path).map_err(Failure::Usage)?;
         let was = read(&path.join("plan.toml"))?;
@@ -325,6 +337,9 @@ fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Fai
                 path.display()
             )));
         }
+        refuse_another(path, folder.begun().as_ref(), |was| {
+            was.like(&whole, plan, targets, &root)
+        })?;
         return Ok((folder, begun));
     }
     let directory = command.directory.as_ref().ok_or_else(|| {
@@ -336,6 +351,9 @@ fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Fai
     })?;
     let folder = Folder::make(directory, command.plan).map_err(Failure::File)?;
     folder.write("plan.toml", text.as_bytes()).map_err(Failure::File)?;
+    let measured = Begun::now(&whole, plan, targets, &root).map_err(Failure::File)?;
+    let measured = model::json::pretty(&measured);
+    folder.write(experiment::BEGUN, measured.as_bytes()).map_err(Failure::File)?;
     let begun = Experiment {
         schema: SCHEMA.to_string(),
         id: folder.id.clone(),
@@ -354,6 +372,28 @@ fn begin(command: &Ordered<'_>, plan: &Plan) -> Result<(Folder, Experiment), Fai
         analysis: None,
     };
     Ok((folder, begun))
+}
+
+/// Refuses to add visits to those of another server, or made by another generator.
+fn refuse_another(
+    path: &Path,
+    was: Option<&Begun>,
+    now: impl Fn(&Begun) -> Begun,
+) -> Result<(), Failure> {
+    let differences = match was {
+        Some(was) => was.differences(&now(was)),
+        None => vec!["it does not say what it measured".to_string()],
+    };
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--resume {}: {}; visits of different servers or generators cannot form one experiment; \
+         put back what it measured, or start a new experiment without --resume, for example \
+         ceiling run PLAN",
+        path.display(),
+        differences.join("; ")
+    )))
 }
 
 /// Makes the visits, and writes the experiment so far after each visit.
@@ -413,11 +453,29 @@ fn refuse_tuning(command: &Ordered<'_>, plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Refuses a plan that runs programs, reads files or reaches other hosts, without `--trust`.
-fn refuse_untrusted(command: &Ordered<'_>, plan: &Plan) -> Result<(), Failure> {
-    match plan::untrusted(plan) {
+fn refuse_untrusted(command: &Ordered<'_>, plan: &Plan, targets: &Targets) -> Result<(), Failure> {
+    match plan::untrusted(plan, targets) {
         Some(why) if !command.trust && !command.dry_run => Err(wrong(command.plan, why)),
         _ => Ok(()),
     }
+}
+
+/// The folder that the commands of a list run in.
+fn root_of(list: Option<&Path>) -> Result<PathBuf, Failure> {
+    Ok(list.map(experiment::root_of).transpose().map_err(Failure::File)?.unwrap_or_default())
+}
+
+/// What a plan would do, in words.
+fn rehearsed(plan: &Plan, targets: &Targets, list: Option<&Path>) -> Result<String, Failure> {
+    let root = root_of(list)?;
+    Ok(plan.rehearsed(Surroundings { targets, list, root: &root, read: &read_regular }))
+}
+
+/// Reads a file that a plan names, to show what it names in turn. Opening something else, such as a
+/// pipe, may do more than read.
+fn read_regular(path: &str) -> Result<Vec<u8>, String> {
+    let is_file = fs::metadata(path).map_or(true, |about| about.is_file());
+    if is_file { ThisHost.read(path) } else { Err(format!("{path} is not a file")) }
 }
 
 fn told(progress: Progress<'_>, plan: &Plan, left: &mut Left) {

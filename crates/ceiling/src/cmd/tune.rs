@@ -7,7 +7,7 @@ mod watch;
 mod wish;
 
 use crate::exit::{Code, Failure};
-use crate::screen::{detail, style, to_stdout};
+use crate::screen::{detail, document, style, to_stdout};
 use clap::{Args, Subcommand, ValueEnum};
 use model::tuning::{Row, TuneOrder};
 use plan::ProbeOptions;
@@ -176,7 +176,7 @@ fn export(command: &Export) -> Result<Code, Failure> {
         let (host, wish) = command.wish.resolve()?;
         tune::Durable::of_plan(&host, &tune::plan(&host, &wish, None))
     };
-    to_stdout(&tune::export(&settings, command.form.form()))?;
+    document(&tune::export(&settings, command.form.form()))?;
     Ok(Code::Good)
 }
 

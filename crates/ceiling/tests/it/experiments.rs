@@ -482,9 +482,12 @@ fn a_plan_that_is_more_than_load_needs_trust() {
         (&format!("{sink}load.unix-socket = \"/run/x.sock\""), "load.unix-socket"),
         (&format!("{sink}load.confirm = true"), "load.confirm"),
         (
-            &format!("{sink}load.header = \"A: {{{{csv:/etc/passwd:x}}}}\""),
-            "load.header with {{csv:FILE}}",
+            &format!("{sink}load.expand = 4\nload.header = \"A: {{{{ csv :/etc/passwd:x}}}}\""),
+            "load.header with {{csv:FILE}} (/etc/passwd)",
         ),
+        (&format!("{sink}load.keep-requests = true"), "load.keep-requests"),
+        (&format!("{sink}load.url = \"--targets=mix://{{addr}}\""), "load.targets"),
+        (&format!("{sink}server.args = [\"--log\", \"/tmp/x\"]"), "server.args (--log /tmp/x)"),
     ] {
         let plan = folder.plan(text);
         let output = ceiling(&["run", &plan, "--servers", &targets_file()]).output().unwrap();
@@ -492,9 +495,10 @@ fn a_plan_that_is_more_than_load_needs_trust() {
         assert_eq!(output.status.code(), Some(2), "{told}");
         assert!(told.contains(key) && told.contains("--trust"), "{key}: {told}");
         assert_eq!(told.lines().count(), 1, "{told}");
-        let words = ["run", &plan, "--servers", &targets_file(), "--trust", "--dry-run"];
-        let trusted = ceiling(&words).output().unwrap();
-        assert_eq!(trusted.status.code(), Some(0), "{}", String::from_utf8_lossy(&trusted.stderr));
+        let words = ["run", &plan, "--servers", &targets_file(), "--dry-run"];
+        let shown = run(&words);
+        assert_eq!(shown.code, 0, "{}", shown.stderr);
+        assert!(shown.stdout.contains("needs --trust: "), "{}", shown.stdout);
     }
     for url in ["http://evil.test/?://{addr}", "http://{addr}.evil.test/", "http://x@{addr}/"] {
         let plan = folder.plan(&format!("{sink}load.url = \"{url}\""));
@@ -503,6 +507,91 @@ fn a_plan_that_is_more_than_load_needs_trust() {
         assert!(told.contains("must start with a scheme and {addr}"), "{told}");
     }
     assert!(!Path::new(&folder.runs()).exists());
+}
+
+#[test]
+fn an_experiment_goes_on_only_with_what_it_measured() {
+    let _turn = turn();
+    let folder = Folder::new("resume");
+    let plan = folder.plan(
+        "load = { command = \"load\", requests = 50, connections = 1, header = \"Cookie: QZX1\" }\n\
+         cell = [{ name = \"a\", server.target = \"sink\" }, { name = \"b\", server.target = \
+         \"gone\" }]\n",
+    );
+    let list = folder.0.join("list.toml").display().to_string();
+    let copy = folder.0.join("sink");
+    fs::copy(program("target-sink"), &copy).unwrap();
+    let write = |more: &str| {
+        let ready = "ready = { event = \"listening\" }";
+        let text = format!(
+            "[[target]]\nname = \"sink\"\nrun = [\"{}\", \"--addr\", \"{{addr}}\", \"--port\", \
+             \"{{port}}\"{more}]\n{ready}\n[[target]]\nname = \"gone\"\nrun = [\"false\"]\n\
+             {ready}\n",
+            copy.display()
+        );
+        fs::write(&list, text).unwrap();
+    };
+    write("");
+    let (runs, text) = (folder.runs(), fs::read_to_string(&plan).unwrap());
+    let words = ["run", &plan, "--servers", &list, "--runs", &runs, "--json", "-q"];
+    let first = run(&words);
+    assert_eq!(first.code, 5, "{}", first.stderr);
+    let id = first.record()["id"].as_str().unwrap().to_string();
+    let kept = Path::new(&runs).join(&id).display().to_string();
+    let again = || run(&[&words[..], &["--resume", &kept]].concat());
+    let refused = |what: &str| {
+        let said = again();
+        assert_eq!((said.code, said.stderr.lines().count()), (2, 1), "{}", said.stderr);
+        for part in [what, "put back what it measured, or start a new experiment"] {
+            assert!(said.stderr.contains(part), "{part}: {}", said.stderr);
+        }
+    };
+    write(", \"--delay\", \"fixed:5ms\"");
+    refused("--delay fixed:5ms now");
+    write("");
+    fs::write(&plan, text.replace("QZX1", "QZX2")).unwrap();
+    refused("a secret in the plan is another one");
+    fs::write(&plan, &text).unwrap();
+    // The same program with one byte more, as after an upgrade.
+    let bytes = fs::read(&copy).unwrap();
+    fs::write(&copy, [&bytes[..], b"\n"].concat()).unwrap();
+    refused("sink is not the file it was");
+    fs::write(&copy, bytes).unwrap();
+    let begun = Path::new(&kept).join(".begun.json");
+    let was = fs::read_to_string(&begun).unwrap();
+    assert!(!was.contains("QZX"), "{was}");
+    fs::write(&begun, was.replace("\"version\": \"", "\"version\": \"9")).unwrap();
+    refused("it began with ceiling 9");
+    fs::write(&begun, &was).unwrap();
+    let said = again();
+    let cells = said.record()["cells"].clone();
+    assert_eq!((said.code, cells[0]["fate"]["fate"].as_str()), (5, Some("measured")), "{cells}");
+    assert_eq!(cells[0]["fate"], first.record()["cells"][0]["fate"], "it was kept");
+    fs::remove_file(&begun).unwrap();
+    refused("it does not say what it measured");
+}
+
+#[test]
+fn secrets_of_a_load_are_on_no_command_line() {
+    let _turn = turn();
+    let folder = Folder::new("ordered");
+    let plan = folder.plan(
+        "server.target = \"sink\"\n[load]\ncommand = \"load\"\nduration = \"60s\"\n\
+         connections = 1\nheader = [\"Authorization: Bearer QZXheader\", \"X-Mine: QZXmine\"]\n\
+         secret-header = \"X-Mine\"\nbody = \"QZXbody\"\n",
+    );
+    let list = targets_file();
+    let arguments = ["run", &plan, "--servers", &list, "--runs", &folder.runs(), "-q"];
+    let mut child = ceiling(&arguments).stdout(Stdio::null()).spawn().unwrap();
+    let load = |pid: &u32| words(*pid).contains(" load http://");
+    wait_until("a load", || below(child.id()).iter().any(load));
+    for pid in below(child.id()) {
+        let line = words(pid);
+        assert!(!line.contains("QZX"), "{line}");
+        assert!(!load(&pid) || line.contains("--header=Authorization: ***"), "{line}");
+    }
+    crate::harness::signal(child.id(), "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
 /// All descendants of a process.

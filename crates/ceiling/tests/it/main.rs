@@ -20,6 +20,7 @@ mod fanout;
 mod find;
 mod fleet;
 mod fronts;
+mod hostile;
 mod journal;
 mod journal_pack;
 mod levels;

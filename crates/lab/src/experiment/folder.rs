@@ -1,6 +1,7 @@
 //! The folder that an experiment leaves behind, and the list of servers it may start.
 
 use super::Places;
+use super::begun::{BEGUN, Begun};
 use model::experiment::{CellResult, Experiment, Fate};
 use model::json::Document;
 use model::run::Record;
@@ -63,6 +64,16 @@ impl Folder {
         Ok((folder, begun))
     }
 
+    /// What it measured when it began; nothing if it does not say.
+    pub fn begun(&self) -> Option<Begun> {
+        serde_json::from_slice(&fs::read(self.path.join(BEGUN)).ok()?).ok()
+    }
+
+    /// Removes what only an experiment that goes on needs.
+    pub fn close(&self) {
+        let _ = fs::remove_file(self.path.join(BEGUN));
+    }
+
     /// Where the runs of its cells are kept.
     pub fn runs(&self) -> PathBuf {
         self.path.join("runs")
@@ -81,7 +92,8 @@ impl Folder {
     /// Replaces a file as a whole, so that it is never half written, also when the host loses its
     /// power: it gets its name when all of it is on disk.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
-        let (path, draft) = (self.path.join(name), self.path.join(format!(".{name}.part")));
+        let hidden = if name.starts_with('.') { "" } else { "." };
+        let (path, draft) = (self.path.join(name), self.path.join(format!("{hidden}{name}.part")));
         let written = File::create(&draft)
             .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&draft, &path));
@@ -176,7 +188,7 @@ pub fn server_of(record: &Record, path: &Path) -> Option<Table> {
     (!is_varied && !server.is_empty()).then_some(server)
 }
 
-fn file_error(path: &Path, error: &io::Error) -> String {
+pub(super) fn file_error(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 

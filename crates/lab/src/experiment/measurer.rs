@@ -10,13 +10,17 @@ use plan::Cell;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::Value;
 use std::env;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// The word before a command line whose real words are on standard input, as a list in JSON. Those
+/// behind it are for people: every user of the host can read a command line, and it has no secrets.
+pub const ORDERED: &str = "ordered";
 
 /// How often the flag is checked.
 const LOOK: Duration = Duration::from_millis(50);
@@ -65,11 +69,15 @@ fn measured(
     }
     let program = env::current_exe().map_err(|error| format!("cannot find ceiling: {error}"))?;
     let (mut command, nice) = (Command::new(program), cell.client.nice);
-    command.args(words).envs(environment.iter().map(|(name, value)| (name, value)));
+    command
+        .arg(ORDERED)
+        .args(Secrets::command(words))
+        .envs(environment.iter().map(|(name, value)| (name, value)));
     if nice != 0 {
         with_priority(&mut command, nice);
     }
-    let output = output(command, stop).map_err(|error| not_started(nice, &error))?;
+    let order = serde_json::to_vec(words).unwrap_or_default();
+    let output = output(command, &order, stop).map_err(|error| not_started(nice, &error))?;
     became(&output)
 }
 
@@ -123,15 +131,17 @@ fn kept(run: String, runs: &Path) -> Result<String, String> {
     }
 }
 
-/// Runs it to its end and returns its output. Once `stop` is set it gets SIGTERM, because a process
-/// that a shell started in the background may ignore SIGINT. A key on the terminal must not reach
-/// it as well, because the second of two signals would end it at once.
-fn output(mut command: Command, stop: &AtomicBool) -> io::Result<Output> {
+/// Runs it to its end with this input and returns its output. Once `stop` is set it gets SIGTERM,
+/// because a process that a shell started in the background may ignore SIGINT. A key on the terminal
+/// must not reach it as well, because the second of two signals would end it at once.
+fn output(mut command: Command, input: &[u8], stop: &AtomicBool) -> io::Result<Output> {
     command.process_group(0);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // It is our own program and a single process, so it needs no keeper.
     end_with_us(&mut command, Signal::TERM);
     let mut child = command.spawn()?;
+    // A child that has ended already says why by itself.
+    let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input));
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     // A descriptor, unlike a number, always refers to the same process.
     let process = match pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())).transpose() {
@@ -204,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_it_prints_and_how_it_ends_is_known() {
-        let said = output(shell("echo one; echo two >&2; exit 3"), &AtomicBool::new(false));
+        let said = output(shell("cat; echo two >&2; exit 3"), b"one\n", &AtomicBool::new(false));
         let said = said.unwrap();
         assert_eq!(
             (said.stdout.as_slice(), said.stderr.as_slice()),
@@ -229,7 +239,7 @@ mod tests {
                 }
                 stop.store(true, Ordering::Relaxed);
             });
-            output(shell(&script), &stop).unwrap()
+            output(shell(&script), b"", &stop).unwrap()
         });
         std::fs::remove_file(&ready).unwrap();
         assert_eq!(String::from_utf8_lossy(&said.stdout), "ready\ninterrupted\n");
@@ -240,7 +250,7 @@ mod tests {
     fn a_run_counts_only_if_ceiling_ended_as_it_does_after_a_whole_run() {
         let after = |record: &str, end: &str| {
             let script = format!("echo '{record}'; echo 'ceiling: no space' >&2; {end}");
-            became(&output(shell(&script), &AtomicBool::new(false)).unwrap())
+            became(&output(shell(&script), b"", &AtomicBool::new(false)).unwrap())
         };
         let whole = r#"{"id":"r","outcome":"complete"}"#;
         for code in [0, 3, 4] {
@@ -262,7 +272,7 @@ mod tests {
         let at = |nice: i32| -> Result<String, String> {
             let mut command = shell("nice");
             with_priority(&mut command, nice);
-            let said = output(command, &AtomicBool::new(false));
+            let said = output(command, b"", &AtomicBool::new(false));
             let said = said.map_err(|error| not_started(nice, &error))?;
             Ok(String::from_utf8_lossy(&said.stdout).trim().to_string())
         };
@@ -285,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_an_error() {
-        let missing = output(Command::new("/no/such/program"), &AtomicBool::new(false));
+        let missing = output(Command::new("/no/such/program"), b"", &AtomicBool::new(false));
         assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

@@ -1,6 +1,7 @@
 //! A terminal backend with ANSI escape sequences. Ratatui's own backends bring an event loop and a
 //! key reader, which are not needed here.
 
+use model::printable::controls;
 use ratatui_core::backend::{Backend, ClearType, WindowSize};
 use ratatui_core::buffer::Cell;
 use ratatui_core::layout::{Position, Size};
@@ -34,6 +35,16 @@ impl Ansi {
         });
         self.text.push('m');
     }
+
+    /// One cell, without what controls the terminal: marks of direction have no width, so that they
+    /// get into the cell of the letter before them.
+    fn symbol(&mut self, symbol: &str) {
+        let before = self.text.len();
+        self.text.extend(symbol.chars().filter(|letter| !controls(*letter)));
+        if self.text.len() == before {
+            self.text.push(' ');
+        }
+    }
 }
 
 impl Backend for Ansi {
@@ -53,7 +64,7 @@ impl Backend for Ansi {
                 self.style(cell);
                 last = Some(style);
             }
-            self.text.push_str(cell.symbol());
+            self.symbol(cell.symbol());
             next = Some((x + 1, y));
         }
         Ok(())
@@ -115,5 +126,14 @@ mod tests {
         let cells = [(0, 0, &plain), (1, 0, &plain), (2, 0, &bold), (5, 1, &bold)];
         ansi.draw(cells.into_iter()).unwrap();
         assert_eq!(ansi.text, "\x1b[1;1H\x1b[0maa\x1b[0;1mb\x1b[2;6Hb");
+    }
+
+    #[test]
+    fn what_controls_a_terminal_is_not_drawn() {
+        let mut ansi = Ansi::default();
+        let cells = ["q\u{202e}", "\u{9b}", "\u{1b}[2J", "\u{e0041}z"].map(Cell::new);
+        let cells = cells.iter().zip(0..).map(|(cell, x)| (x, 0, cell));
+        ansi.draw(cells).unwrap();
+        assert_eq!(ansi.text, "\x1b[1;1H\x1b[0mq [2Jz");
     }
 }

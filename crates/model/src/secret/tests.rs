@@ -29,6 +29,16 @@ fn names_tell_secrets() {
         "sid",
         "user[password]",
         "aws_secret_access_key",
+        "requirepass",
+        "--masterauth",
+        "userpass",
+        "sasl_pwd",
+        "--pat",
+        "GITHUB_PAT",
+        "license-key",
+        "LICENSEKEY",
+        "STRIPE_KEY",
+        "encryption-keys",
     ] {
         assert!(is_secret(name), "{name}");
     }
@@ -44,6 +54,15 @@ fn names_tell_secrets() {
         "token_type",
         "design",
         "GOMAXPROCS",
+        "passage",
+        "path",
+        "pattern",
+        "tls-key",
+        "--ssl-key",
+        "public_key",
+        "primary-key",
+        "fleet-keys",
+        "monkey",
         "",
     ] {
         assert!(!is_secret(name), "{name}");
@@ -143,6 +162,15 @@ fn urls_and_assignments_are_masked_and_the_rest_stays() {
         ("auth with bearer abc, then", "auth with bearer *** then"),
         ("errors<1%,p99<2ms", "errors<1%,p99<2ms"),
         ("KEY=a", "KEY=a"),
+        ("/x?api%5Fkey=a&b=c", "/x?api%5Fkey=***&b=c"),
+        ("/x?%61ccess%255Ftoken=a", "/x?%61ccess%255Ftoken=***"),
+        ("/x?k%65y=a&p%=b", "/x?k%65y=***&p%=b"),
+        ("me:s1@127.0.0.1:3128", "me:***@127.0.0.1:3128"),
+        ("root:s/1@2@tcp(db:3306)/x?a=b", "root:***@tcp(db:3306)/x?a=b"),
+        ("dsn=root:s1@unix(/run/db)/x, 'me:s2@h'", "dsn=root:***@unix(/run/db)/x, 'me:***@h'"),
+        ("DOMAIN\\me:s1@h", "DOMAIN\\me:***@h"),
+        ("1k:20k/2s@5s", "1k:20k/2s@5s"),
+        ("a@b.test and localhost:80", "a@b.test and localhost:80"),
     ] {
         assert_eq!(text(typed), kept);
     }
@@ -177,6 +205,36 @@ fn command_lines_of_servers_are_masked() {
          -Dkey.password=*** --api-key --verbose -H X-Auth: *** -u me:*** --token-file /etc/token \
          --listeners 2"
     );
+}
+
+#[test]
+fn passwords_behind_letters_and_in_whole_command_lines_are_masked() {
+    for (typed, kept) in [
+        (
+            "redis-server --requirepass s1 --masterauth s2",
+            "redis-server --requirepass *** --masterauth ***",
+        ),
+        (
+            "app --pat s1 --license-key=s2 --dsn u:s3@tcp(h)/d",
+            "app --pat *** --license-key=*** --dsn u:***@tcp(h)/d",
+        ),
+        ("app --dsn=u:s3@tcp(h)/d -v", "app --dsn=u:***@tcp(h)/d -v"),
+        ("/usr/bin/mysql -u root -ps1 -h db", "/usr/bin/mysql -u root -p*** -h db"),
+        ("mysqldump -p s1 shop", "mysqldump -p *** shop"),
+        ("docker exec db redis-cli -a s1 ping", "docker exec db redis-cli -a *** ping"),
+        ("nginx -p /srv -c a.conf", "nginx -p /srv -c a.conf"),
+    ] {
+        let split: Vec<&str> = typed.split(' ').collect();
+        assert_eq!(words(&list(&split)).join(" "), kept);
+        // The same, in one word for a shell.
+        let shell = words(&list(&["sh", "-c", typed]));
+        assert_eq!(shell[2], kept);
+    }
+    let ours = |words: &[&str]| Secrets::command(&list(words)).join(" ");
+    assert_eq!(ours(&["load", "-xme:s1@h:1"]), "load -xme:***@h:1");
+    assert_eq!(ours(&["load", "--proxy", "me:s1@h:1"]), "load --proxy me:***@h:1");
+    assert_eq!(ours(&["load", "me:s1@h:1/a"]), "load me:***@h:1/a");
+    assert_eq!(ours(&["load", "--spike", "1k:20k/2s@5s"]), "load --spike 1k:20k/2s@5s");
 }
 
 #[test]
@@ -294,6 +352,9 @@ proptest! {
             format!("https://{secret}@h/"),
             format!("postgres://me:{secret}@h:5432/db?sslmode=off"),
             format!("amqp://me:Q{secret}/{secret}@h/v"),
+            format!("me:{secret}@h:3128"),
+            format!("me:{secret}@tcp(h:3306)/db"),
+            format!("/a?x=1&{}={secret}", name.replace('_', "%5f").replace('k', "%6B")),
         ] {
             let kept = text(&url);
             prop_assert!(!is_left(&secret, std::slice::from_ref(&kept)), "{url} {kept}");

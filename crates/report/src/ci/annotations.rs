@@ -2,7 +2,7 @@
 //! and shows next to the change.
 
 use super::{CaseOutcome, Report};
-use crate::printable::printable;
+use model::printable::printable;
 
 /// GitHub shows at most this many per step.
 const SHOWN_MAX: usize = 10;

@@ -2,7 +2,6 @@
 
 use super::{CaseOutcome, Report};
 use crate::page::Block;
-use crate::printable::printable;
 use crate::sections::turnover::{is_held, missed, never_open};
 use crate::sections::{conclusion, summary};
 use crate::wording::{
@@ -11,6 +10,7 @@ use crate::wording::{
 };
 use model::experiment::Experiment;
 use model::objective::Expectation;
+use model::printable::printable;
 use model::run::{Point, Run};
 use model::standing::Figure;
 

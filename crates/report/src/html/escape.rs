@@ -1,7 +1,7 @@
 //! Escapes untrusted text for markup and scripts.
 
 use crate::page::is_drawable;
-use crate::printable::printable;
+use model::printable::printable;
 use serde::Serialize;
 use serde_json::Value;
 

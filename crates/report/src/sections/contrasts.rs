@@ -4,7 +4,7 @@ use super::analysis::figure;
 use super::conclusion::more;
 use super::visits::{id, title};
 use crate::page::{Axis, Band, Column, DotRow, Dots, Mark, Scale, Table, Unit};
-use crate::wording::{band, change, change_within, microseconds, ns, or_dash};
+use crate::wording::{band, bound, change, change_within, microseconds, ns, or_dash};
 use model::experiment::{
     CellResult, Conclusion, Contrast, Design, Experiment, Fate, Figure, Order,
 };
@@ -76,7 +76,7 @@ pub(super) fn table(of: &Experiment, design: &Design) -> Table {
         let of_cell =
             |figure| of.contrasts.iter().find(|one| one.cell == *name && one.figure == figure);
         let within = of_cell(Figure::Rate).and_then(|one| one.low.zip(one.high));
-        let within = or_dash(within, |(low, high)| format!("{} to {}", change(low), change(high)));
+        let within = or_dash(within, |(low, high)| format!("{} to {}", bound(low), bound(high)));
         let mut row = vec![name.clone()];
         row.extend(Figure::ALL.into_iter().map(|figure| or_dash(of_cell(figure), briefly)));
         row.insert(2, within);

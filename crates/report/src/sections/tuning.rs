@@ -109,7 +109,7 @@ pub fn line(row: &Row) -> String {
     };
     let note = if row.note.is_empty() { String::new() } else { format!(": {}", row.note) };
     let (fate, knob, name) = (row.fate.word(), &row.knob, &row.name);
-    crate::printable::printable(&format!("{fate:<9} {knob:<4} {name}  {}{arrow}{note}", row.place))
+    model::printable::printable(&format!("{fate:<9} {knob:<4} {name}  {}{arrow}{note}", row.place))
         .to_string()
 }
 

@@ -171,7 +171,7 @@ fn row_lines(name: &str, ink: Ink, text: &str, columns: usize) -> Vec<TextLine> 
 
 /// A command in lines that a shell joins again, broken between words.
 fn command_lines(command: &str, room: usize) -> Vec<String> {
-    let command = crate::printable::printable(command);
+    let command = model::printable::printable(command);
     let mut lines = vec![String::new()];
     for word in with_values(&shell_words(&command)) {
         let line = lines.last_mut().expect("there is one");

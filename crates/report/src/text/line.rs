@@ -17,6 +17,24 @@ pub(super) enum Ink {
 }
 
 impl Ink {
+    const ALL: [Self; 7] = [
+        Self::Plain,
+        Self::Strong,
+        Self::Faint,
+        Self::Good,
+        Self::Caution,
+        Self::Bad,
+        Self::Command,
+    ];
+
+    /// The escape of an ink, or the one that ends it, if a text begins with one.
+    pub(super) fn escape_at(text: &str) -> Option<&str> {
+        let rest = text.strip_prefix("\x1b[")?;
+        let (code, behind) = rest.split_once('m')?;
+        let is_ink = code == "0" || Self::ALL.iter().any(|ink| ink.code() == code);
+        (is_ink && !code.is_empty()).then(|| &text[..text.len() - behind.len()])
+    }
+
     /// The numbers of an ANSI escape. Only the sixteen colours that every terminal has and that
     /// follow the user's palette.
     fn code(self) -> &'static str {

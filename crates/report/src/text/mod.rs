@@ -184,10 +184,33 @@ pub fn draw(page: &Page, style: Style) -> String {
     written(&lines, style)
 }
 
+/// A whole drawing, safe for a terminal: of all characters that control one, line feeds, tabs and,
+/// in colour, our own inks stay.
+pub fn safe(text: &str, paint: Paint) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let ink = match paint {
+            Paint::None => None,
+            Paint::Ansi => Ink::escape_at(rest),
+        };
+        let (piece, is_ours) = match ink {
+            Some(ink) => (ink, true),
+            None => (&rest[..next.len_utf8()], matches!(next, '\n' | '\t')),
+        };
+        match is_ours {
+            true => shown.push_str(piece),
+            false => shown.push_str(&model::printable::printable(piece)),
+        }
+        rest = &rest[piece.len()..];
+    }
+    shown
+}
+
 /// A text of several lines, safe for a terminal: no control characters except line feeds.
 pub fn printed(text: &str) -> String {
     let mut shown: String =
-        text.lines().map(|line| crate::printable::printable(line).into_owned() + "\n").collect();
+        text.lines().map(|line| model::printable::printable(line).into_owned() + "\n").collect();
     shown.truncate(shown.trim_end().len());
     shown + "\n"
 }
@@ -413,6 +436,20 @@ mod tests {
                         assert!(!is_word || is_code, "{name}: {id}\n{text}");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn only_our_own_inks_reach_a_terminal() {
+        let foreign = "a\x1b[2J\x1b[8mb\x1b]0;c\x07\r\u{202e}\u{9b}31m\td\n";
+        let safe_text = "a\\u{1b}[2J\\u{1b}[8mb\\u{1b}]0;c\\u{7}\\r\\u{202e}\\u{9b}31m\td\n";
+        assert_eq!(safe(foreign, Paint::None), safe_text);
+        assert_eq!(safe(foreign, Paint::Ansi), safe_text);
+        for (name, run) in fixtures::all() {
+            for style in [Style::PLAIN, Style::COLOUR] {
+                let drawn = text(&run, Detail::Setup, style);
+                assert_eq!(safe(&drawn, style.paint), drawn, "{name}");
             }
         }
     }

@@ -3,8 +3,8 @@
 use super::MARGIN;
 use super::line::{Ink, TextLine};
 use crate::page::{Align, Column, Mark, Row, Table};
-use crate::printable::printable;
 use crate::wrap::{left, right, width, wrap, wrap_at_most};
+use model::printable::printable;
 
 /// Columns of this rank and above are dropped for wider gaps between the others.
 const RANK_OF_SPARE: u8 = 6;

@@ -215,6 +215,7 @@ const ROOMS: &[Room] = &[
             "crates/journal",
             "crates/report",
             "crates/site",
+            "crates/plan",
         ],
         why: "it feeds bytes to every parser of untrusted input, and draws documents that others \
               wrote; only fuzz targets use it",

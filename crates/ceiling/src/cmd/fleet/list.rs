@@ -30,7 +30,7 @@ pub fn run(command: &List) -> Result<Code, Failure> {
     let seen = controller.list().map_err(Failure::Fleet)?;
     let text = if command.json {
         let agents: Vec<_> = seen.iter().map(document).collect();
-        format!("{:#}\n", json!({ "agents": agents }))
+        model::json::pretty(&json!({ "agents": agents }))
     } else {
         table(&seen)
     };

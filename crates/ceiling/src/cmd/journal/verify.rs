@@ -79,6 +79,7 @@ pub fn run(command: &Verify) -> Result<Code, Failure> {
     let entry = Journal::open(&scratch.journal()).and_then(|journal| journal.entry(&slug));
     let entry = entry.map_err(|error| none(&scratch.without(&error.to_string())))?;
     let remade = remade(&entry).map_err(|error| none(&scratch.without(&error.to_string())))?;
+    let remade = without_place(remade, &scratch);
     let is_signed = match signed {
         Signed::Good { .. } => true,
         Signed::No | Signed::Unknown { .. } => trusted.is_none(),
@@ -90,7 +91,7 @@ pub fn run(command: &Verify) -> Result<Code, Failure> {
         true => model::json::pretty(&drawn::document(&verified)),
         false => draw(&drawn::page(&verified), style(&command.colour)),
     };
-    to_stdout(&scratch.without(&text))?;
+    to_stdout(&text)?;
     if let Some(folder) = command.extract.as_ref().filter(|_| is_authentic) {
         scratch.keep(slug.as_str(), folder)?;
     } else if command.extract.is_some() {
@@ -98,6 +99,21 @@ pub fn run(command: &Verify) -> Result<Code, Failure> {
     }
     let is_good = is_authentic && !verified.differs();
     Ok(if is_good { Code::Good } else { Code::Unmet })
+}
+
+/// The outcome without the path of the scratch folder, before lines are wrapped.
+fn without_place(mut remade: Remade, scratch: &Scratch) -> Remade {
+    let Remade { runs, figures, findings } = &mut remade;
+    for line in runs.iter_mut().chain(figures).chain(findings) {
+        line.value = scratch.without(&line.value);
+        match &mut line.outcome {
+            Outcome::Same => {}
+            Outcome::Differs { now: text } | Outcome::CannotBe { why: text } => {
+                *text = scratch.without(text);
+            }
+        }
+    }
+    remade
 }
 
 /// The keys of `--pub`: from a file, or from the argument itself.

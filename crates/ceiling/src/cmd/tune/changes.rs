@@ -18,7 +18,6 @@ use plan::values::{Note, Transaction};
 use report::sections::tuning;
 use report::text::draw;
 use serde_json::json;
-use std::io::{self, Write};
 use std::time::Duration;
 use tune::{Applied, ApplyOptions, DEADLINE, Disruption, Host, Journal, TuneError};
 
@@ -170,7 +169,7 @@ fn teller(is_silent: bool) -> impl FnMut(&Row) {
     move |row: &Row| {
         if !is_silent {
             // A closed stdout must not stop the changes half-way.
-            let _ = writeln!(io::stdout(), "{}", tuning::line(row));
+            let _ = to_stdout(&format!("{}\n", tuning::line(row)));
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The process of the watchdog, started before the first change that can cut connections.
 
 use crate::exit::{Code, Failure};
+use crate::screen::to_stdout;
 use crate::signals::patient_flag;
 use clap::Args;
 use lab::orders::WATCHING;
 use model::root::Root;
 use plan::values::{JournalFolder, Transaction};
-use std::io::{self, Write};
 use tune::{Host, Journal};
 
 /// Puts a transaction back at its deadline. Started by apply.
@@ -31,8 +31,7 @@ pub fn guard(command: &Guard) -> Result<Code, Failure> {
     let journal = Journal::open(&command.journal)?;
     tune::guard(&host, &journal, &command.transaction, &stop, &mut || {
         // The process that started it may be gone already; that changes nothing.
-        let _ = writeln!(io::stdout(), "{WATCHING}");
-        let _ = io::stdout().flush();
+        let _ = to_stdout(&format!("{WATCHING}\n"));
     })?;
     Ok(Code::Good)
 }

@@ -1,14 +1,14 @@
 //! Untrusted text, made safe to display.
 //!
 //! A URL, a header or a server's command line may contain control characters that drive a terminal,
-//! or marks that reverse the direction of text and make a line read as something else. Both
-//! renderers pass every string through this module.
+//! or marks that reverse the direction of text and make a line read as something else. Everything
+//! that shows text passes it through this module.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// The text with each control character replaced by its escape.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.chars().any(controls) {
         return Cow::Borrowed(text);
     }
@@ -27,7 +27,8 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-fn controls(character: char) -> bool {
+/// Whether a character controls what shows it, or is none.
+pub fn controls(character: char) -> bool {
     let direction = matches!(character, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{feff}')
         || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}');
     let tag_or_selector = matches!(character, '\u{e0000}'..='\u{e0fff}' | '\u{fff9}'..='\u{fffb}');
