@@ -233,10 +233,7 @@ fn keep(options: &Options, trial: &Trial) -> Result<(Option<Writer>, Logs), Fail
         None => options.runs.is_default().then(|| "HOME is not set".to_string()),
     };
     if let Some(why) = lost {
-        let _ = writeln!(
-            io::stderr(),
-            "ceiling: the run is not kept: {why}; --runs DIR keeps it elsewhere"
-        );
+        to_stderr(&format!("ceiling: the run is not kept: {why}; --runs DIR keeps it elsewhere"));
     }
     let far = has_probe(trial).then(Readings::nameless).transpose()?;
     Ok((None, Logs { near: Readings::nameless()?, far }))
