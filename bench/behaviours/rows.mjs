@@ -41,6 +41,12 @@ export const ROWS = [
     finds: 400 },
   { ...usual, name: "rate-limit", rate: 1000, finds: 500 },
   { ...usual, name: "keep-alive-cap", finds: TOP },
+  // One request in twenty is closed without a byte; each second as many as there are connections.
+  { ...usual, name: "idle-close", finds: NONE },
+  { ...usual, name: "reload", finds: NONE },
+  // At most one trial has the pause, and less than half of its requests wait for it.
+  { ...usual, name: "paused", slo: "p50<100ms,errors<1%", finds: TOP },
+  { ...usual, name: "hung", finds: NONE, exits: 5 },
   // Exit 5 means that the target does not respond.
   { ...usual, name: "dead", finds: NONE, exits: 5 },
 ];

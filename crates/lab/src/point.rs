@@ -11,13 +11,13 @@ use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
 use model::punctual::{Window, punctual};
 use model::run::{
-    Arrived, Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
-    Point, RequestInfo, Unmeasured, count_codes, count_errors, count_mismatches, count_requests,
-    count_status,
+    Arrived, Bytes, ConnectionInfo, CpuCost, CrossedInfo, Handshakes, InFlight, LoadInfo, LoopInfo,
+    Outcome, Point, RequestInfo, Unmeasured, count_codes, count_errors, count_mismatches,
+    count_requests, count_status,
 };
 use model::series::{Moments, Second};
 use model::standing::Standings;
-use model::tick::{ErrorClass, Parts};
+use model::tick::{Crossed, ErrorClass, Parts};
 use model::tls::ProxyChoice;
 use std::collections::BTreeMap;
 
@@ -51,6 +51,7 @@ pub(crate) fn make(
         attempt,
         profiled: visit.profiled,
         window_ns,
+        stopped: visit.stopped.clone(),
         connections: connection_info(trial, level, gathered),
         turnover: None,
         events: None,
@@ -235,10 +236,22 @@ fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> Connect
         reopened: connections.reopened,
         unsolicited: connections.unsolicited,
         faults: gathered.faults.counted(),
+        crossed: crossed(&gathered.crossed),
         connect_ns: gathered.connect.summary(0),
         handshakes: handshakes(trial, gathered),
         requests_each: gathered.requests_each(),
     }
+}
+
+fn crossed(crossed: &Crossed) -> Option<CrossedInfo> {
+    (crossed.connections > 0).then_some(CrossedInfo {
+        connections: crossed.connections,
+        responses_min: crossed.responses.0,
+        responses_max: crossed.responses.1,
+        idle_min_ns: crossed.idle_ns.0,
+        idle_max_ns: crossed.idle_ns.1,
+        responses_most: crossed.responses_most,
+    })
 }
 
 /// Empty without TLS and without a proxy.

@@ -159,6 +159,9 @@ pub struct Point {
     pub profiled: bool,
     /// Monotonic start and end of the measured window, nanoseconds, to find its readings.
     pub window_ns: (u64, u64),
+    /// When the target stopped responding, if it did: it refused nothing and sent nothing more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
     /// Outcomes of connections.
     pub connections: ConnectionInfo,
     /// Connections that came and went, in churn.
@@ -259,6 +262,10 @@ pub struct Point {
     pub verdict: Verdict,
 }
 
+/// Fewer responses give no rate within a factor of two, with 95 %: the least number whose exact
+/// Poisson interval lies between half and twice of it.
+pub const FEW_RESPONSES: u64 = 12;
+
 impl Point {
     /// Responses with an error status that were not failures by status, because a check calls it
     /// good.
@@ -329,6 +336,19 @@ impl Point {
             None if asked => !good,
             None => self.is_churn() && self.connections.opened == 0,
         }
+    }
+
+    /// Good responses that arrived in the window, where they are so few that their rate is only
+    /// bounded; nothing where something else is counted.
+    pub fn few_responses(&self) -> Option<u64> {
+        let counts_others = self.is_churn() || self.events.is_some();
+        let arrived = self.requests.arrived.filter(|_| !counts_others);
+        arrived.filter(|arrived| (1..FEW_RESPONSES).contains(arrived))
+    }
+
+    /// Requests that failed because the server did not process them; part of `requests.failed`.
+    pub fn unprocessed(&self) -> u64 {
+        self.errors_of(ErrorClass::Unprocessed).unwrap_or(0)
     }
 
     /// The main rate, per second: completed requests, connections of devices, or events.
@@ -412,6 +432,9 @@ pub struct ConnectionInfo {
     /// Given up for what came on them, by [`Fault`]; those in `unsolicited` are among them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub faults: BTreeMap<String, u64>,
+    /// Closed by the server while a request was on its way; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crossed: Option<CrossedInfo>,
     /// Time to connect, of all successful attempts of the level.
     pub connect_ns: Summary,
     /// TLS and tunnels.
@@ -419,6 +442,96 @@ pub struct ConnectionInfo {
     pub handshakes: Handshakes,
     /// Responses per connection, with any status.
     pub requests_each: Spread,
+}
+
+/// Connections of a level that had answered, and that the server closed or reset before any byte of
+/// the next response: the close and a request crossed each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrossedInfo {
+    /// How many.
+    pub connections: u64,
+    /// Fewest responses on one of them.
+    pub responses_min: u64,
+    /// Most responses on one of them.
+    pub responses_max: u64,
+    /// Shortest time from the last byte received on one of them to the send of the request that met
+    /// the close.
+    pub idle_min_ns: u64,
+    /// Longest such time.
+    pub idle_max_ns: u64,
+    /// Most responses on any connection of the level.
+    pub responses_most: u64,
+}
+
+/// What makes a server close connections, as far as those that it closed show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CloseLimit {
+    /// So many responses on a connection.
+    Responses(u64),
+    /// About so long without a request, nanoseconds.
+    IdleNs(u64),
+    /// They do not show it.
+    Unknown,
+}
+
+/// Closed connections that must agree on a number of responses.
+const AGREE_MIN: u64 = 3;
+/// Connections are idle for a time-out when they were idle for at least this long, nanoseconds.
+const IDLE_MIN_NS: u64 = 100_000_000;
+
+impl CrossedInfo {
+    /// The limit that they show: the same number of responses on each, and on no connection more;
+    /// or about the same time without a request, within a quarter.
+    pub fn limit(&self) -> CloseLimit {
+        let responses = self.responses_max;
+        let is_constant = self.responses_min == responses && self.responses_most <= responses;
+        if self.connections >= AGREE_MIN && is_constant {
+            return CloseLimit::Responses(responses);
+        }
+        let (least_ns, most_ns) = (self.idle_min_ns, self.idle_max_ns);
+        match least_ns >= IDLE_MIN_NS && most_ns <= least_ns + least_ns / 4 {
+            true => CloseLimit::IdleNs(least_ns),
+            false => CloseLimit::Unknown,
+        }
+    }
+}
+
+/// A target that took requests and sent nothing more until the level was over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// Since when nothing came, monotonic nanoseconds as in `window_ns`, to a tenth of a second.
+    pub at_ns: u64,
+    /// For how long, until the level was over.
+    pub silent_s: f64,
+    /// Requests that timed out or were unanswered in that time.
+    pub waited: u64,
+}
+
+impl Stopped {
+    /// When, from the start of the window; negative before it.
+    pub fn after_s(&self, window_begin_ns: u64) -> f64 {
+        (self.at_ns as f64 - window_begin_ns as f64) / 1e9
+    }
+
+    /// When, in words.
+    pub fn when(&self, window_begin_ns: u64) -> String {
+        match self.after_s(window_begin_ns) {
+            after_s if after_s <= 0.0 => "before the window".to_string(),
+            after_s => format!("after {after_s:.1} s"),
+        }
+    }
+
+    /// What was seen.
+    pub fn sentence(&self, window_begin_ns: u64) -> String {
+        let requests = if self.waited == 1 { "request" } else { "requests" };
+        format!(
+            "the target stopped responding {}: it refused nothing and sent no byte for {:.1} s, \
+             while {} {requests} waited in vain",
+            self.when(window_begin_ns),
+            self.silent_s,
+            self.waited
+        )
+    }
 }
 
 /// Connections that came and went in the measured window.
@@ -573,6 +686,10 @@ pub struct RequestInfo {
     /// Those of them that count as completed although the rest was never sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: u64,
+    /// Sent again, because the server had not processed them (`--retry-unprocessed`): `sent` counts
+    /// each request once, and its outcome is that of its last send.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retried: u64,
     /// Good responses that arrived in the window, whenever their requests were sent: what the rate
     /// counts. Absent in older records.
     #[serde(default)]
@@ -774,6 +891,7 @@ pub fn count_requests(counters: &Counters) -> RequestInfo {
         unanswered: counters.unanswered,
         early: counters.early,
         cut: counters.cut_good,
+        retried: counters.retried,
         ..RequestInfo::default()
     }
 }

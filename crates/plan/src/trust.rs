@@ -78,6 +78,7 @@ const REACHES: &[(&str, Reach)] = &[
     ("proxy-tunnel", Reach::Address),
     ("replay", Reach::File),
     ("resolve", Reach::Address),
+    ("retry-unprocessed", Reach::Load),
     ("runtime", Reach::Address),
     ("sample-failures", Reach::Record),
     ("secret-header", Reach::Load),

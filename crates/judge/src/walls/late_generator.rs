@@ -18,7 +18,9 @@
 use super::{Family, Seen, Test, client_cpu, client_thread};
 use crate::case::{Case, percent};
 use crate::gates::release::{self, Moved};
+use model::histogram::Summary;
 use model::objective;
+use model::punctual::is_moved;
 use model::standing::Figure;
 use model::units::{show_count, show_ns};
 
@@ -33,7 +35,8 @@ pub fn test(case: &Case<'_>) -> Test {
     if case.point.latency_ns.count == 0 {
         return Test::Untested;
     }
-    let Some(moved) = moved_asked(case) else { return Test::NotSeen };
+    let moved = moved_asked(case).filter(|moved| !case.is_open() || is_late_enough(case, *moved));
+    let Some(moved) = moved else { return Test::NotSeen };
     let (low, high) = (show_ns(moved.low_ns as f64), show_ns(moved.known_ns as f64));
     let by = show_ns((moved.known_ns - moved.low_ns) as f64);
     let mut seen = Seen::default().with(
@@ -61,6 +64,35 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let lower = show_count(rate / 2.0);
     Test::Seen(seen.fixed_by(format!("{next}, or lower the rate (-R {lower})")))
+}
+
+/// Whether enough requests were late to be what moved a figure: half as many as exceed it. The bound
+/// of the gate is for the worst case. Where a target stalls, nothing lies between fast responses and
+/// requests that still wait, so that a handful of late requests seem to move a rank there by much.
+fn is_late_enough(case: &Case<'_>, moved: Moved) -> bool {
+    let point = case.point;
+    let (Some(late), Some((above, share))) = (&point.lateness_ns, half_above(moved.figure)) else {
+        return true;
+    };
+    let matters = |late_ns: u64| is_moved(moved.known_ns.saturating_sub(late_ns), moved.known_ns);
+    let is_late = late.of(above).or(late.max).is_some_and(matters);
+    let unseen = point.unseen_ns.as_ref().filter(|unseen| unseen.max.is_some_and(matters));
+    let unseen = unseen.map_or(0, |unseen| unseen.count) as f64;
+    let Summary { count, censored, .. } = point.latency_ns;
+    is_late || unseen >= share * (count + censored).max(1) as f64
+}
+
+/// The percentile that about half as many requests exceed, and their share.
+fn half_above(figure: Figure) -> Option<(Figure, f64)> {
+    Some(match figure {
+        Figure::P50 => (Figure::P75, 0.25),
+        Figure::P75 => (Figure::P90, 0.125),
+        Figure::P90 => (Figure::P95, 0.05),
+        Figure::P95 => (Figure::P99, 0.025),
+        Figure::P99 => (Figure::P99_9, 0.005),
+        Figure::P99_9 => (Figure::P99_99, 0.0005),
+        _ => return None,
+    })
 }
 
 /// The most that a punctual generator with as many requests in flight would have reached.
@@ -122,6 +154,26 @@ mod tests {
             let test = super::test(&fixture.case());
             assert_eq!(matches!(test, Test::Seen(_)), is_seen, "{late_ns}");
         }
+    }
+
+    #[test]
+    fn a_handful_of_late_requests_beside_a_stall_of_the_target_is_no_late_generator() {
+        let mut fixture = Fixture::good();
+        fixture.point.load.model = LoadModel::Open;
+        let p50_ns = fixture.point.latency_ns.p50.unwrap();
+        let low = Summary { p50: Some(p50_ns / 2), ..fixture.point.latency_ns.clone() };
+        fixture.point.latency_punctual_ns = Some(low);
+        let late = |p75_ns| Summary { p75: Some(p75_ns), max: Some(p50_ns), ..Summary::default() };
+        for (p75_ns, is_seen) in [(1_000, false), (p50_ns / 2, true)] {
+            fixture.point.lateness_ns = Some(late(p75_ns));
+            let test = super::test(&fixture.case());
+            assert_eq!(matches!(test, Test::Seen(_)), is_seen, "{p75_ns}");
+        }
+        fixture.point.lateness_ns = Some(late(1_000));
+        let all = fixture.point.latency_ns.count;
+        let unseen = Summary { count: all / 2, max: Some(p50_ns), ..Summary::default() };
+        fixture.point.unseen_ns = Some(unseen);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "half were stamped late");
     }
 
     #[test]

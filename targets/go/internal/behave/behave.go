@@ -37,7 +37,9 @@ type request struct {
 	number uint64
 	// onConnection counts those of the connection from 1.
 	onConnection uint64
-	arrival      instant
+	// connection counts the connections of the server from 1, in the order of their accepts.
+	connection uint64
+	arrival    instant
 	// sinceFirst is the time since the first request of the run.
 	sinceFirst time.Duration
 }
@@ -53,6 +55,8 @@ const (
 	resets
 	// leaves closes after the response without reading the rest of the request.
 	leaves
+	// drops closes without a byte, as if the close and the request had crossed each other.
+	drops
 )
 
 // shape is how the bytes of a response are sent.
@@ -90,9 +94,16 @@ func now() instant {
 
 func (at instant) after(wait time.Duration) instant { return at + instant(wait) }
 
-// sleepUntil returns at once when due has passed.
-func sleepUntil(due instant) {
-	if wait := due - now(); wait > 0 {
-		time.Sleep(time.Duration(wait))
+// sleepUntil returns at once when due has passed, and early when the server is over.
+func sleepUntil(due instant, over <-chan struct{}) {
+	wait := due - now()
+	if wait <= 0 {
+		return
+	}
+	timer := time.NewTimer(time.Duration(wait))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-over:
 	}
 }

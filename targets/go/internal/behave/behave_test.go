@@ -67,6 +67,28 @@ func TestDistributionsHaveTheirQuantiles(t *testing.T) {
 	}
 }
 
+func TestReloadsCloseTheConnectionsOfEarlierSecondsOnce(t *testing.T) {
+	plan := reload(1)
+	ask := func(connection uint64, sinceFirst time.Duration) ending {
+		return plan(request{connection: connection, sinceFirst: sinceFirst}).ending
+	}
+	got := []ending{ask(1, 0), ask(2, 900*time.Millisecond), ask(2, time.Second),
+		ask(3, 1100*time.Millisecond), ask(1, 1200*time.Millisecond), ask(3, 2*time.Second)}
+	if want := []ending{keeps, keeps, drops, keeps, drops, drops}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestAHungServerAnswersUntilThen(t *testing.T) {
+	plan := hung(1)
+	wait := func(sinceFirst time.Duration) time.Duration {
+		return time.Duration(plan(request{sinceFirst: sinceFirst}).due)
+	}
+	if wait(time.Second) > time.Second || wait(2*time.Second) < time.Minute {
+		t.Errorf("%v and %v", wait(time.Second), wait(2*time.Second))
+	}
+}
+
 func TestSummariesCountWhatIsGood(t *testing.T) {
 	var truth truth
 	second := instant(time.Second)

@@ -93,10 +93,10 @@ func (c *connection) refuse() {
 
 // answer executes the plan of the behaviour, and logs the outcome.
 func (c *connection) answer(asked asked, taken uint64) ending {
-	number, arrival, plan := c.server.plan(taken)
+	number, arrival, plan := c.server.plan(c.number, taken)
 	entry := line{number: number, connection: c.number, received: c.socket.received,
 		arrival: arrival}
-	sleepUntil(plan.due)
+	sleepUntil(plan.due, c.server.over)
 	ended := c.server.whyEnded()
 	switch {
 	case ended != "":
@@ -104,6 +104,8 @@ func (c *connection) answer(asked asked, taken uint64) ending {
 	case plan.ending == resets:
 		c.reset()
 		entry.fate = Reset
+	case plan.ending == drops:
+		entry.fate = Dropped
 	default:
 		if asked.isLast {
 			plan.ending = closes
@@ -177,7 +179,7 @@ func writeBody(out *bytes.Buffer, plan plan) {
 func (c *connection) sendInPieces(all []byte, due instant) error {
 	size := (len(all) + pieces - 1) / pieces
 	for from := 0; from < len(all); from += size {
-		sleepUntil(due)
+		sleepUntil(due, c.server.over)
 		if _, err := c.socket.Write(all[from:min(from+size, len(all))]); err != nil {
 			return err
 		}

@@ -68,9 +68,20 @@ var All = []Behaviour{
 		Method: http.MethodGet, CapacityPerS: limitPerS, begin: rateLimit},
 	{Name: "keep-alive-cap", What: "10 ms; the 50th response of a connection closes it",
 		Method: http.MethodGet, begin: keepAliveCap},
+	{Name: "idle-close", What: "10 ms; the 20th request of a connection finds it closed",
+		Method: http.MethodGet, begin: idleClose},
+	{Name: "reload", What: "10 ms; each second all connections are closed as a request arrives",
+		Method: http.MethodGet, begin: reload},
+	{Name: "paused", What: "10 ms; nothing leaves for 400 ms, once, after two seconds",
+		Method: http.MethodGet, begin: paused},
+	{Name: "hung", What: "10 ms; two seconds after the first request it answers nothing more",
+		Method: http.MethodGet, begin: hung},
 	{Name: dead, What: "10 ms; everything is closed for good two seconds after the first request",
 		Method: http.MethodGet, begin: constant(10 * time.Millisecond)},
 }
+
+// The time of the first fault of a server that goes on to accept.
+const faultAfter = 2 * time.Second
 
 // dead is the behaviour that the server itself implements.
 const (
@@ -259,5 +270,53 @@ func keepAliveCap(uint64) planner {
 			answer.ending = closes
 		}
 		return answer
+	}
+}
+
+func idleClose(uint64) planner {
+	return func(request request) plan {
+		answer := good(request, 10*time.Millisecond)
+		if request.onConnection >= 20 {
+			answer.due, answer.ending, answer.status = request.arrival, drops, 0
+		}
+		return answer
+	}
+}
+
+// reload closes the connections of each earlier second, as processes do that replace each other.
+func reload(uint64) planner {
+	var newest, before uint64
+	var second time.Duration
+	return func(request request) plan {
+		if now := request.sinceFirst / time.Second; now > second {
+			second, before = now, newest
+		}
+		newest = max(newest, request.connection)
+		answer := good(request, 10*time.Millisecond)
+		if request.connection <= before {
+			answer.due, answer.ending, answer.status = request.arrival, drops, 0
+		}
+		return answer
+	}
+}
+
+func paused(uint64) planner {
+	const usual, end = 10 * time.Millisecond, faultAfter + 400*time.Millisecond
+	return func(request request) plan {
+		done := request.sinceFirst + usual
+		if done >= faultAfter && done < end {
+			return good(request, end-request.sinceFirst)
+		}
+		return good(request, usual)
+	}
+}
+
+func hung(uint64) planner {
+	const usual, never = 10 * time.Millisecond, time.Hour
+	return func(request request) plan {
+		if request.sinceFirst+usual >= faultAfter {
+			return good(request, never)
+		}
+		return good(request, usual)
 	}
 }

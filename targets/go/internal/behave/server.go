@@ -23,7 +23,9 @@ type Server struct {
 	connections map[*connection]struct{}
 	// ended is the fate of requests without a response once the server stops or dies; empty while
 	// it serves.
-	ended   Fate
+	ended Fate
+	// over is closed with it.
+	over    chan struct{}
 	serving sync.WaitGroup
 }
 
@@ -34,6 +36,7 @@ func New(behaviour Behaviour, seed uint64, listener net.Listener) *Server {
 		listener:    listener,
 		planner:     behaviour.begin(seed),
 		connections: map[*connection]struct{}{},
+		over:        make(chan struct{}),
 	}
 }
 
@@ -85,6 +88,7 @@ func (s *Server) end(reason Fate) {
 	defer s.mu.Unlock()
 	if s.ended == "" {
 		s.ended = reason
+		close(s.over)
 	}
 	for one := range s.connections {
 		one.reset()
@@ -117,7 +121,7 @@ func (s *Server) leave(one *connection) {
 }
 
 // plan gives a request its number and its plan.
-func (s *Server) plan(onConnection uint64) (uint64, instant, plan) {
+func (s *Server) plan(connection, onConnection uint64) (uint64, instant, plan) {
 	s.planning.Lock()
 	defer s.planning.Unlock()
 	// Read under the lock, so that numbers and arrivals have one order.
@@ -130,7 +134,7 @@ func (s *Server) plan(onConnection uint64) (uint64, instant, plan) {
 		}
 	}
 	asked := request{
-		number: s.requests, onConnection: onConnection, arrival: arrival,
+		number: s.requests, onConnection: onConnection, connection: connection, arrival: arrival,
 		sinceFirst: time.Duration(arrival - s.first),
 	}
 	return s.requests, arrival, s.planner(asked)

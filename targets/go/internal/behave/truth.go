@@ -17,6 +17,8 @@ const (
 	Answered Fate = "answered"
 	// Reset means that the server sent a reset instead.
 	Reset Fate = "reset"
+	// Dropped means that the server closed the connection without a byte.
+	Dropped Fate = "dropped"
 	// Died means that the server was dead before it responded.
 	Died Fate = "died"
 	// Stopped means that the server got a signal to end before it responded; this is not part of
