@@ -173,8 +173,7 @@ fn told(
         command: Some(shell::line(&typed(name, order))),
         connections: bound.map(|level| u64::from(level.connections)),
         depth: level.map(|level| u64::from(level.depth)),
-        link_bits_per_s: None,
-        client_cpus: None,
+        ..Given::default()
     };
     let read = audit::read(&mut bytes.as_slice(), &given);
     let foreign = read.map_err(|error| silent(ended.last_words().unwrap_or(error.to_string())))?;
