@@ -34,7 +34,7 @@ use crate::document::Object;
 use crate::page::{Page, Spot};
 use crate::printed::count;
 use crate::read::Unread;
-use model::audit::{Figure, Foreign, Tally};
+use model::audit::{Figure, Foreign, Sum, Tally};
 use std::io::BufRead;
 
 /// A format as listed.
@@ -143,6 +143,27 @@ fn total<'a>(tallies: impl IntoIterator<Item = &'a Tally>) -> Figure {
         line = if line == 0 { tally.count.line } else { line };
     }
     Figure::exact(sum, line)
+}
+
+/// Bytes of all responses, and of one on average as it was printed: in whole bytes, cut off or
+/// rounded, or in digits of a unit.
+fn of_sizes(all: &Option<Figure>, each: Option<Figure>, responses: &Figure) -> Option<Sum> {
+    let (all, each) = (all.clone()?, each?);
+    let (low, high) = ((each.low - 1.0).max(0.0).min(each.low), each.high.max(each.value + 1.0));
+    let parts = vec![Figure {
+        value: each.value * responses.value,
+        low: low * responses.low,
+        high: high * responses.high,
+        ..each
+    }];
+    (responses.low >= 1.0).then(|| Sum {
+        claims: vec!["bytes".into()],
+        whole_is: "bytes".into(),
+        whole: all,
+        parts_are: "bytes of one response x responses".into(),
+        parts,
+        slack: 0.0,
+    })
 }
 
 /// Whether a status is that of a good response.

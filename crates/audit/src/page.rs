@@ -50,7 +50,7 @@ impl<'a> Page<'a> {
     }
 
     /// The lines after the first one that contains a label.
-    pub fn below(self, label: &'a str) -> impl Iterator<Item = Spot<'a>> {
+    pub fn below(self, label: &str) -> impl Iterator<Item = Spot<'a>> {
         self.lines().skip_while(move |spot| !spot.text.contains(label)).skip(1)
     }
 }

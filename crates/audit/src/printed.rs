@@ -2,8 +2,8 @@
 //!
 //! Tools round and truncate in different ways, so a printed number stands for values from one unit
 //! of its last digit below it to one above it. Whole numbers without a unit are counts and stand
-//! for themselves. What no measurement gives is a number here as well, so that it is refuted and not
-//! left out: one below zero, `NaN`, `inf`.
+//! for themselves. What no measurement gives is a number here as well, so that it is refuted and
+//! not left out: one below zero, `NaN`, `inf`.
 
 use model::audit::Figure;
 

@@ -3,9 +3,9 @@
 use crate::command;
 use crate::document::{Node, Object, with_quotes};
 use crate::formats::{self, FORMATS, Format, REFUSED, Reader};
-use crate::page::{Page, without_colours};
+use crate::page::{Page, Spot, without_colours};
 use crate::printed::{has_decimal_comma, is_ambiguous};
-use model::audit::{Foreign, Given};
+use model::audit::{Foreign, Given, Loop, Since};
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Range;
 
@@ -128,8 +128,24 @@ pub fn read(source: &mut dyn Read, given: &Given) -> Result<Foreign, Unread> {
         }
     };
     clear(std::slice::from_ref(&foreign))?;
+    of_our_engine(&mut foreign, Page(&shown));
     command::complete(&mut foreign, given, Page(&shown));
     Ok(foreign)
+}
+
+/// `ceiling wrk` and the others print the layout of a tool, and below it how our engine measured:
+/// latency counts from the planned instant of an open loop, else from the send, and no time is
+/// added.
+fn of_our_engine(told: &mut Foreign, page: Page<'_>) {
+    let heading = format!("What {} would not have reported:", told.tool);
+    let row = page.below(&heading).find_map(|spot| spot.starting("loop "));
+    let is_open = |spot: &Spot<'_>| spot.text.starts_with("open");
+    let Some(row) = row else { return };
+    let since = if is_open(&row) { Since::Plan } else { Since::Send };
+    let own = told.latencies.iter_mut().filter(|one| one.name.is_empty());
+    own.for_each(|latency| latency.since = since);
+    told.meaning.load = if is_open(&row) { Loop::Open } else { Loop::Closed };
+    told.meaning.defects.clear();
 }
 
 /// What some editors put before UTF-8.

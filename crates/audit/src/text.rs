@@ -1,11 +1,11 @@
 //! Figures in text that people wrote: sentences and tables of a page.
 //!
-//! Each row of a table, each sentence, and the output of a tool in it is one account. A sentence with two values of one figure
-//! does not say which belongs to what, so each value is an account of its own. Latencies count from
-//! the send, unless the text says that it measured in open loop; then Little's law does not apply
-//! to them. Where a text states one depth and no other, in a sentence or in a command of a tool, it
-//! is that of every account. Lines with figures that no account has are told, so that a verdict is
-//! not taken for one about them.
+//! Each row of a table, each sentence, and the output of a tool in it is one account. A sentence
+//! with two values of one figure does not say which belongs to what, so each value is an account of
+//! its own. Latencies count from the send, unless the text says that it measured in open loop; then
+//! Little's law does not apply to them. Where a text states one depth and no other, in a sentence
+//! or in a command of a tool, it is that of every account. Lines with figures that no account has
+//! are listed, so that a verdict is not taken for one about them.
 
 mod prose;
 mod table;
@@ -38,6 +38,16 @@ enum Told {
     Mean(Figure),
     Max(Figure),
     Rank(f64, Figure),
+}
+
+impl Told {
+    fn figure(&self) -> &Figure {
+        match self {
+            Self::Rate(of) | Self::Connections(of) | Self::Depth(of) | Self::InFlight(of) => of,
+            Self::Requests(of) | Self::BytesRate(of) | Self::Mean(of) | Self::Max(of) => of,
+            Self::Rank(_, of) => of,
+        }
+    }
 }
 
 /// Reads every account of a text: its name and what it reports.
@@ -331,6 +341,16 @@ no workers 2000 4,913,152 1225ms
         assert_eq!(rate("It did 2 RPS, and 3ms p99.\n"), Some(2.0));
         assert_eq!(rate("With RFS it did 790k RPS at 3ms p99.\n"), Some(790e3));
         assert_eq!(rate("RFS on: 16 RPS queues, 3ms p99.\n"), None);
+    }
+
+    /// Changes against another row are no times.
+    #[test]
+    fn numbers_below_zero_in_a_text_are_differences() {
+        let of =
+            audited("| run | RPS | p99 ms |\n|---|---|---|\n| b | 900 | -3 |\n", &Given::default());
+        assert_eq!(of[0].claims.len(), 1, "{of:?}");
+        let error = read_text(&mut "p99 -3 ms".as_bytes(), &Given::default());
+        assert!(matches!(error, Err(Unread::NoFigure)), "{error:?}");
     }
 
     /// The output of a tool among sentences is read by the reader of that tool.

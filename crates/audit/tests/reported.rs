@@ -1,8 +1,8 @@
-//! What others reported about outputs of tools, rebuilt small, and inputs of the same kinds: read or
-//! refused with the reason, and judged by what cannot be.
+//! What others reported about outputs of tools, rebuilt small, and inputs of the same kinds: read
+//! or refused with the reason, and judged by what cannot be.
 
 use audit::{account, read};
-use model::audit::{Account, Given, Outcome};
+use model::audit::{Account, Given, Loop, Outcome, Since};
 use std::path::Path;
 
 /// The instant of all audits here, in January 2027.
@@ -118,8 +118,9 @@ fn a_time_that_is_none_refutes_itself_in_every_format() {
 #[test]
 fn without_a_response_there_is_no_latency() {
     let nothing = r#"{"url":"http://127.0.0.1:8080/","requests":{"average":0,"total":0,"sent":980},
-        "latency":{"average":0,"stddev":0,"min":0,"max":0,"p50":0,"p99":0},"throughput":{"average":0,
-        "total":0},"errors":0,"timeouts":0,"duration":6.1,"connections":40,"pipelining":1,
+        "latency":{"average":0,"stddev":0,"min":0,"max":0,"p50":0,"p99":0},
+        "throughput":{"average":0,"total":0},"errors":0,"timeouts":0,"duration":6.1,
+        "connections":40,"pipelining":1,
         "non2xx":0,"1xx":0,"2xx":0,"3xx":0,"4xx":0,"5xx":0}"#;
     assert_eq!(refuted(nothing), ["max", "mean", "min", "p50", "p99", "stdev"]);
     let of = judged(nothing);
@@ -145,7 +146,7 @@ fn without_a_response_there_is_no_latency() {
 /// Vegeta of 2014: other blanks, one value in most rows.
 #[test]
 fn a_report_of_vegeta_in_2014_is_read() {
-    let text = "Requests        [total]                 12000\nDuration        [total]              \
+    let text = "Requests        [total]                 12000\nDuration        [total]           \
                 24.008s\nLatencies       [mean, 95, 99, max]     4.9ms, 2.1ms, 2.9s, 2.95s\nBytes \
                 In        [total, mean]           7959600, 663.30\nBytes Out       [total, mean]  \
                 0, 0.00\nSuccess         [ratio]                 100.00%\nStatus Codes    \
@@ -157,6 +158,42 @@ fn a_report_of_vegeta_in_2014_is_read() {
     };
     assert_eq!((figure("requests"), figure("duration"), figure("max")), (12_000.0, 24.008, 2.95));
     assert_eq!((figure("good"), figure("success"), figure("p99")), (12_000.0, 1.0, 2.9));
+}
+
+/// `ceiling wrk` and the others print how our engine measured below the layout of the tool.
+#[test]
+fn outputs_of_our_engine_are_read_by_what_it_measured() {
+    let below = |name: &str, tool: &str, row: &str| {
+        format!("{}\nWhat {tool} would not have reported:\n  loop        {row}\n", corpus(name))
+    };
+    let since = |text: &str| {
+        let of = judged(text);
+        (of.foreign.latencies[0].since, of.foreign.meaning.load)
+    };
+    let (closed, open) = ("closed: at most 16 requests in flight", "open: latency counts from");
+    let wrk = corpus("wrk-healthy.txt");
+    assert_eq!(since(&wrk).0, Since::SendWithAdded);
+    for (name, tool) in [("wrk-healthy.txt", "wrk"), ("oha-text-healthy.txt", "oha")] {
+        assert_eq!(since(&below(name, tool, closed)), (Since::Send, Loop::Closed), "{name}");
+    }
+    for (name, tool) in [("hey-healthy.txt", "hey"), ("oha-text-healthy.txt", "oha")] {
+        assert_eq!(since(&below(name, tool, open)), (Since::Plan, Loop::Open), "{name}");
+    }
+    let other = below("hey-healthy.txt", "wrk", open);
+    assert_eq!(since(&other), (Since::Send, Loop::Closed), "a text about another tool");
+}
+
+/// By hey's own definition the data are the bodies, and their mean is of as many responses.
+#[test]
+fn bytes_are_those_of_one_response_times_the_responses() {
+    for (name, each, other) in [
+        ("hey-healthy.txt", "Size/request:\t16", "Size/request:\t87"),
+        ("oha-text-healthy.txt", "Size/request:\t16", "Size/request:\t87"),
+        ("oha-json-healthy.json", "\"sizePerRequest\": 16", "\"sizePerRequest\": 87"),
+    ] {
+        assert_eq!(refuted(&corpus(name)), Vec::<String>::new(), "{name}");
+        assert_eq!(refuted(&changed(name, each, other)), ["bytes"], "{name}");
+    }
 }
 
 /// What is known and not read says what to use instead.

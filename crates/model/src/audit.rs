@@ -186,8 +186,8 @@ pub struct Foreign {
     pub asked_s: Option<Figure>,
     /// Measured duration, seconds.
     pub duration_s: Option<Figure>,
-    /// From the end of `duration_s`, at the last send, to the last response, seconds; where the tool
-    /// reports it, `good_rate` is over both.
+    /// From the end of `duration_s`, at the last send, to the last response, seconds; where the
+    /// tool reports it, `good_rate` is over both.
     pub wait_s: Option<Figure>,
     /// What [`Meaning::counts`] says.
     pub requests: Option<Figure>,

@@ -1,8 +1,9 @@
 //! A figure that refutes itself, whatever the others say.
 //!
-//! No time, count, size or share is negative, not a number, or without end. Without a response
-//! there is no latency, not even one of zero. No time is longer than the tool exists. The other
-//! checks do not see such a figure: what agrees with it would not be sound.
+//! No time, count, size or share is negative, not a number, or without end, and no share is more
+//! than all. Without a response there is no latency, not even one of zero. No time is longer than
+//! the tool exists. The other checks do not see such a figure: what agrees with it would not be
+//! sound.
 
 use super::failures::has_response;
 use super::{Listed, open};
@@ -53,7 +54,7 @@ fn check(told: &Foreign, given: &Given) -> Vec<Finding> {
     let is_new = |name: &str| !nothing.iter().any(|of| of.claims.iter().any(|one| one == name));
     let figures = told.figures().into_iter().filter(|(name, ..)| is_new(name));
     let each = figures.filter_map(|(name, unit, figure)| {
-        of_figure(&name, figure).or_else(|| of_age(told, given, (&name, unit, figure)))
+        of_figure(&name, unit, figure).or_else(|| of_age(told, given, (&name, unit, figure)))
     });
     let each: Vec<Finding> = each.collect();
     nothing.into_iter().chain(each).collect()
@@ -73,12 +74,13 @@ pub(crate) fn rest(told: &Foreign, refuted: &[Finding]) -> Foreign {
     rest
 }
 
-fn of_figure(name: &str, figure: &Figure) -> Option<Finding> {
+fn of_figure(name: &str, unit: Unit, figure: &Figure) -> Option<Finding> {
     let printed = &figure.printed;
     let words = match figure.value {
         value if value.is_nan() => format!("{printed} is not a number: a mean of no values?"),
         value if value.is_infinite() => format!("{printed} has no end: a division by zero?"),
         value if value < 0.0 => format!("{printed} is below zero, and {} can be", none(name)),
+        _ if unit == Unit::Share && figure.low > 1.0 => format!("{printed} is more than all"),
         _ => return None,
     };
     let line = if figure.line > 0 { format!("line {}: ", figure.line) } else { String::new() };
@@ -173,6 +175,8 @@ mod tests {
         for value in [-0.001, -9e18, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let of = judged(made(value));
             assert_eq!(refuted(&of), ["min"], "{value}");
+            let more = Foreign { success: one(1.01), ..made(0.01) };
+            assert_eq!(refuted(&judged(more)), ["success"]);
             let min = of.claims.iter().find(|claim| claim.name == "min").unwrap();
             assert_eq!(min.findings.len(), 1, "no other check looks at it: {min:?}");
             for name in ["rate", "requests", "good", "duration", "bytes", "success", "mean"] {

@@ -18,7 +18,8 @@ pub(crate) fn check(accounts: &[Account]) -> Vec<Finding> {
 fn of_share(accounts: &[Account], share: f64) -> Option<Finding> {
     let told = accounts.iter().map(|account| account.foreign.latency()?.at(share));
     let told: Option<Vec<&Percentile>> = told.collect();
-    let told = told?;
+    let is_time = |one: &&Percentile| one.value.value.is_finite() && one.value.value >= 0.0;
+    let told = told.filter(|told| told.iter().all(is_time))?;
     let lows = told.iter().map(|one| one.value.low);
     let (low, high) = (
         lows.fold(f64::INFINITY, f64::min),
@@ -45,7 +46,7 @@ fn of_share(accounts: &[Account], share: f64) -> Option<Finding> {
 fn of_rates(accounts: &[Account]) -> Option<Finding> {
     let rates: Option<Vec<f64>> =
         accounts.iter().map(|account| Some(account.foreign.rate.as_ref()?.value)).collect();
-    let rates = rates?;
+    let rates = rates.filter(|rates| rates.iter().all(|rate| rate.is_finite()))?;
     let sum: f64 = rates.iter().sum();
     Some(Finding {
         check: "averages".into(),

@@ -162,7 +162,8 @@ fn more_sent(
         return None;
     }
     let arithmetic = format!(
-        "{} sent in {} are {}, and the mean of its seconds is {}; at most {} were in flight or failed",
+        "{} sent in {} are {}, and the mean of its seconds is {}; at most {} were in flight or \
+         failed",
         sent.printed,
         time(duration.value),
         show_rate(sent.value / duration.value),

@@ -19,7 +19,8 @@ pub(super) const FORMAT: Format = Format {
         ("rate", "`meanNumberOfRequestsPerSecond.total`"),
         (
             "mean, stdev, min, max, pN",
-            "`meanResponseTime`, `standardDeviation`, `minResponseTime`, `maxResponseTime`, `percentiles1` to `4`",
+            "`meanResponseTime`, `standardDeviation`, `minResponseTime`, `maxResponseTime`, \
+             `percentiles1` to `4`",
         ),
     ],
     needs: "`numberOfRequests.total`",

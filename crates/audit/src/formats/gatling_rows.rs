@@ -2,9 +2,9 @@
 //!
 //! Source: Gatling `FileDataWriter`, from 3.0 on `LogFileDataWriter`: tabs between the cells. The
 //! type of a row is its first cell, before 2.2 the third one. The row of a request ends with start
-//! and end in milliseconds, `OK` or `KO`, and a message; before 2.2 with four instants, of which the
-//! first is the start and the last the end. Rows of assertions come before that of the run. There
-//! are no status codes: `OK` means that a check held.
+//! and end in milliseconds, `OK` or `KO`, and a message; before 2.2 with four instants, of which
+//! the first is the start and the last the end. Rows of assertions come before that of the run.
+//! There are no status codes: `OK` means that a check held.
 
 use super::{Format, Reader, Told};
 use crate::page::Page;
@@ -135,8 +135,9 @@ mod tests {
              REQUEST\ts\t2\tg\tOK\t1700000000100\t1700000000350\tKO\tstatus 500\n",
             // 2.0 and 2.1: the type is the third cell, and there are four instants.
             "a.B\tb-1\tRUN\t1700000000000\t \t2.0\ns\t1\tUSER\tSTART\t1700000000000\t0\n\
-             s\t1\tREQUEST\t\tget\t1700000000000\t1700000000001\t1700000000240\t1700000000250\tOK\t\n\
-             s\t2\tREQUEST\tg\tget\t1700000000100\t1700000000101\t1700000000340\t1700000000350\tKO\t\n",
+             s\t1\tREQUEST\t\tget\t1700000000000\t1700000000001\t1700000000240\t1700000000250\t\
+             OK\t\ns\t2\tREQUEST\tg\tget\t1700000000100\t1700000000101\t1700000000340\t\
+             1700000000350\tKO\t\n",
             // The beginning is missing, or a mark of the encoding and blank lines are there.
             "REQUEST\t\tget\t1700000000000\t1700000000250\tOK\t \n\
              REQUEST\tg\tget\t1700000000100\t1700000000350\tKO\tstatus\n",

@@ -27,7 +27,7 @@ pub(super) const FORMAT: Format = Format {
             "requests, good, errors, status.*, errors.*",
             "`Status code distribution:`, `Error distribution:`",
         ),
-        ("bytes", "`Total data:`"),
+        ("bytes", "`Total data:`, `Size/request:`"),
         ("mean, min, max", "`Average:`, `Fastest:`, `Slowest:`"),
         ("pN", "`Latency distribution:`"),
     ],
@@ -74,6 +74,8 @@ fn read(page: Page<'_>) -> Told {
         errors,
         ..Foreign::default()
     };
+    let each = page.starting("Size/request:").and_then(|spot| bytes(spot.text, 1e3, spot.line));
+    told.sums.extend(super::of_sizes(&told.bytes, each.filter(|_| is_all), &kept));
     let defect =
         (kept.value >= KEPT_MAX).then(|| too_large(&rate, &duration_s, &latency, lost.value));
     told.meaning.defects.extend(defect.flatten());

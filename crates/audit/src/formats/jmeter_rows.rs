@@ -86,20 +86,30 @@ struct Columns {
 impl Columns {
     /// Those of a heading, or of a row in the order of JMeter where a file has none.
     fn of(line: &str) -> Option<Self> {
-        let separator = line.trim_matches('"').find(|char: char| !char.is_ascii_alphanumeric())?;
-        let separator = line.trim_matches('"').as_bytes()[separator];
-        Self::of_heading(line, separator).or_else(|| {
-            [b',', b';', b'\t', b'|'].iter().find_map(|separator| Self::of_row(line, *separator))
-        })
+        // Most lines of other texts end here.
+        let small = line.to_ascii_lowercase();
+        if ["elapsed", "timestamp"].iter().any(|name| small.contains(name)) {
+            let is_mark = |char: char| !(char.is_ascii_alphanumeric() || "\" _".contains(char));
+            let mark = line.chars().find(|char| is_mark(*char));
+            let mark = mark.and_then(|mark| u8::try_from(mark).ok()).filter(u8::is_ascii);
+            if let Some(columns) = mark.and_then(|mark| Self::of_heading(line, mark)) {
+                return Some(columns);
+            }
+        }
+        let is_row = small.starts_with(|first: char| first.is_ascii_digit() || first == '"');
+        let has_outcome = small.contains("true") || small.contains("false");
+        let separators = [b',', b';', b'\t', b'|'].into_iter();
+        separators.filter(|_| is_row && has_outcome).find_map(|one| Self::of_row(line, one))
     }
 
     fn of_heading(line: &str, separator: u8) -> Option<Self> {
         let names = cells(line, separator);
         let is_known = |name: &&String| KNOWN.iter().any(|one| one.eq_ignore_ascii_case(name));
-        if names.iter().filter(is_known).count() < KNOWN_MIN {
+        let column = |name: &str| names.iter().position(|one| one.eq_ignore_ascii_case(name));
+        let is_timed = column("timeStamp").or(column("elapsed")).is_some();
+        if names.iter().filter(is_known).count() < KNOWN_MIN || !is_timed {
             return None;
         }
-        let column = |name: &str| names.iter().position(|one| one.eq_ignore_ascii_case(name));
         Some(Self {
             separator,
             many: names.len(),
@@ -396,7 +406,8 @@ mod tests {
         assert_eq!(values, [3.0, 1.0, 2.0, 9.0, 300.0]);
     }
 
-    const PLAIN: &str = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes\n\
+    const PLAIN: &str = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,\
+                         bytes\n\
                          1700000000000,250,get,200,OK,t 1-1,true,100\n\
                          1700000000100,250,get,500,no,t 1-2,false,100\n";
 
@@ -416,13 +427,15 @@ mod tests {
             assert_eq!(all(&PLAIN.replace(',', separator)).unwrap(), expected, "{separator}");
         }
         let swapped = "success,label,elapsed,responseCode,timeStamp,bytes\n\
-                       true,\"a, b\",250,200,1700000000000,100\nfalse,c,250,500,1700000000100,100\n";
+                       true,\"a, b\",250,200,1700000000000,100\n\
+                       false,c,250,500,1700000000100,100\n";
         let (_, bare) = PLAIN.split_once('\n').unwrap();
         let dates = |zero: &str, later: &str| {
             PLAIN.replace("1700000000000", zero).replace("1700000000100", later)
         };
         for text in [
             swapped.to_string(),
+            PLAIN.replacen("timeStamp,elapsed,label", "\"timeStamp\",\"elapsed\",\"label\"", 1),
             bare.to_string(),
             bare.replace(',', ";"),
             dates("2023/11/14 22:13:20.000", "2023/11/14 22:13:20.100"),

@@ -17,7 +17,7 @@ pub(super) const FORMAT: Format = Format {
     reader: Reader::Document(is, read),
     reads: &[
         ("rate, success, duration", "`summary.requestsPerSec`, `successRate`, `total`"),
-        ("bytes, bytes_rate", "`summary.totalData`, `sizePerSec`"),
+        ("bytes, bytes_rate", "`summary.totalData`, `sizePerRequest`, `sizePerSec`"),
         (
             "requests, good, errors, status.*, errors.*",
             "`statusCodeDistribution`, `errorDistribution`",
@@ -48,6 +48,8 @@ fn read(root: &Object<'_>) -> Told {
         latencies: vec![latencies(root, &summary, responses.clone())],
         ..Foreign::default()
     };
+    let each = summary.count("sizePerRequest");
+    told.sums.extend(super::of_sizes(&told.bytes, each, &responses));
     finish(&mut told, (statuses, errors), (responses, good));
     Ok(told)
 }

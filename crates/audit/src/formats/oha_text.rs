@@ -17,7 +17,7 @@ pub(super) const FORMAT: Format = Format {
     reader: Reader::Text(is, read),
     reads: &[
         ("rate, success, duration", "`Requests/sec:`, `Success rate:`, `Total:`"),
-        ("bytes, bytes_rate", "`Total data:`, `Size/sec:`"),
+        ("bytes, bytes_rate", "`Total data:`, `Size/request:`, `Size/sec:`"),
         (
             "requests, good, errors, status.*, errors.*",
             "`Status code distribution:`, `Error distribution:`",
@@ -62,6 +62,7 @@ fn read(page: Page<'_>) -> Told {
         latencies: vec![latency],
         ..Foreign::default()
     };
+    told.sums.extend(super::of_sizes(&told.bytes, size("Size/request:"), &responses));
     finish(&mut told, (statuses, errors), (responses, good));
     Ok(told)
 }

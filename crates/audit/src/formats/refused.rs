@@ -27,7 +27,7 @@ pub const REFUSED: &[Refused] = &[
     Refused {
         about: "samples of JMeter as XML",
         instead: "save CSV: -Jjmeter.save.saveservice.output_format=csv",
-        is: |_, page| page.lines().take(9).any(|spot| spot.starting("<testResults").is_some()),
+        is: |_, page| page.lines().take(9).any(|spot| spot.text.contains("<testResults")),
     },
     Refused {
         about: "single requests of hey as CSV, without the time of the run",

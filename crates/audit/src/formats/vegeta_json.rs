@@ -2,8 +2,8 @@
 //!
 //! Source: vegeta 12 `lib/metrics.go`, `lib/attack.go`. `rate` is requests over the time in which
 //! they were sent, `throughput` (from 2019 on) good responses over that time plus the wait for the
-//! last. Percentiles are from a t-digest, before 2018 from another sketch. A latency counts from when
-//! a worker took the request. With `-max-workers` the load waits for responses.
+//! last. Percentiles are from a t-digest, before 2018 from another sketch. A latency counts from
+//! when a worker took the request. With `-max-workers` the load waits for responses.
 
 use super::{Format, Reader, Told, tallies, total};
 use crate::document::Object;

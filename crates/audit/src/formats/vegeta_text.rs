@@ -1,8 +1,9 @@
 //! vegeta, `report` as text.
 //!
 //! Source: as for the JSON (`vegeta_json.rs`), and `lib/reporters.go` from 2013 on. Each row names
-//! its values in brackets; the blanks before them and the values differ between versions. A duration
-//! is rounded to the next smaller unit: from an hour on to minutes, from a minute on to seconds.
+//! its values in brackets; the blanks before them and the values differ between versions. A
+//! duration is rounded to the next smaller unit: from an hour on to minutes, from a minute on to
+//! seconds.
 
 use super::vegeta_json::{DIGEST_RANK, finish};
 use super::{Format, Reader, Told, total};

@@ -138,6 +138,8 @@ fn row(columns: &[Column], cells: &[&str], spot: Spot<'_>) -> Option<Vec<Told>> 
         .iter()
         .zip(&cells[extra..])
         .filter_map(|(column, cell)| figure(*column, cell.trim_matches(['*', '`', ' ']), spot.line))
+        // A number below zero is a difference to another row.
+        .filter(|told| told.figure().value >= 0.0)
         .collect();
     (!told.is_empty()).then_some(told)
 }

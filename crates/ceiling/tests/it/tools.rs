@@ -111,6 +111,9 @@ fn a_front_end_prints_the_layout_of_its_tool_and_what_that_hides() {
         assert_eq!(read["accounts"][0]["foreign"]["tool"], tool, "{layout}");
         let good = &read["accounts"][0]["foreign"]["good"]["value"];
         assert!(good.as_f64().is_some_and(|good| good > 0.0), "{tool}: {good}\n{layout}");
+        let whole = audit(&said.stdout).record()["accounts"][0]["foreign"].clone();
+        let since = if tool == "wrk2" { "plan" } else { "send" };
+        assert_eq!(whole["latencies"][0]["since"], since, "{tool}: {}", said.stdout);
     }
     let said = run(&["wrk", "--pipeline", "4", &url]);
     assert_eq!(said.code, 2);

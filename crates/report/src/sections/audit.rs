@@ -7,7 +7,6 @@ use model::units::{show_bytes, show_count, show_ns};
 
 /// The page of an audit: one section for each account.
 pub fn audit(of: &Audit) -> Page {
-    let claims = of.accounts.iter().map(|one| one.claims.len() as u64).sum();
     let mut blocks = vec![Block::Banner(banner(&of.accounts))];
     for account in &of.accounts {
         blocks.extend(account_blocks(account));
@@ -17,7 +16,8 @@ pub fn audit(of: &Audit) -> Page {
         blocks.push(Block::Table(rows_of(of.together.iter().map(together_row))));
         blocks.extend(to_settle(of.together.iter()));
     }
-    let (files, figures): (u64, u64) = (of.accounts.len() as u64, claims);
+    let files = of.accounts.len() as u64;
+    let figures: u64 = of.accounts.iter().map(|one| one.claims.len() as u64).sum();
     Page {
         title: "ceiling audit".into(),
         subtitle: format!("{}, {}", plural(files, "account"), plural(figures, "figure")),
@@ -51,7 +51,8 @@ fn banner(accounts: &[Account]) -> Banner {
     let others = others.map(|(many, words)| format!("{many} {words}"));
     let unread = (unread > 0).then(|| format!("{} with figures not read", plural(unread, "line")));
     let others: Vec<String> = others.chain(unread).collect();
-    Banner { tone, text: format!("{refuted}; {}.", others.join(", ")), lines: vec![] }
+    let rest = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
+    Banner { tone, text: format!("{refuted}{rest}."), lines: vec![] }
 }
 
 fn account_blocks(account: &Account) -> Vec<Block> {
@@ -208,6 +209,27 @@ mod tests {
         let crossed = vec!["http_req_failed".to_string(), "http_reqs".to_string()];
         let of = Foreign { tool: "k6".into(), crossed, ..Foreign::default() };
         assert_eq!(told(&of), "k6. k6 reports crossed thresholds: http_req_failed, http_reqs.");
+    }
+
+    /// A verdict counts what it is about, and does not speak of what was not read.
+    #[test]
+    fn the_verdict_says_how_many_figures_it_is_about() {
+        let made = |claims: Vec<Claim>, unread: Vec<u64>| {
+            let foreign = Foreign { tool: "text".into(), unread, ..Foreign::default() };
+            banner(&[Account { file: "-".into(), name: String::new(), foreign, claims }])
+        };
+        let one = |outcome, words| claim("rate", Unit::PerSecond, 1.0, (outcome, words, ""));
+        let (held, unasked) = (one(Outcome::Holds, "1 x 1 = 1"), one(Outcome::CannotTell, ""));
+        let of = made(vec![held.clone(), held.clone()], vec![]);
+        assert_eq!((of.tone, &*of.text), (Tone::Good, "NOTHING IS REFUTED; 2 agree with others."));
+        let of = made(vec![held, unasked.clone()], vec![5, 7, 9]);
+        let expected = "NOTHING IS REFUTED; 1 agrees with others, 1 has no check, 3 lines with \
+                        figures not read.";
+        assert_eq!((of.tone, &*of.text), (Tone::Caution, expected));
+        let of = made(vec![unasked], vec![]);
+        assert_eq!((of.tone, &*of.text), (Tone::Caution, "NOTHING IS REFUTED; 1 has no check."));
+        let of = made(vec![one(Outcome::CannotBe, "no")], vec![]);
+        assert_eq!((of.tone, &*of.text), (Tone::Bad, "1 FIGURE CANNOT BE."));
     }
 
     #[test]
