@@ -188,7 +188,7 @@ fn run_of(document: &Value, latencies: Vec<Histogram>) -> Option<Run> {
 }
 
 fn experiment(document: &Value, of: Experiment, runs: Vec<Option<Run>>) {
-    plain(&report::text_experiment(&of, &runs, Style::Plain));
+    plain(&report::text_experiment(&of, &runs, Style::PLAIN));
     page(document, &report::html_experiment(&of, &runs));
     in_site(
         document,
@@ -202,14 +202,14 @@ fn experiment(document: &Value, of: Experiment, runs: Vec<Option<Run>>) {
 
 fn run(document: &Value, of: Run) {
     for detail in [Detail::Summary, Detail::Everything] {
-        plain(&report::text(&of, detail, Style::Plain));
+        plain(&report::text(&of, detail, Style::PLAIN));
     }
     // Data for programs: it has the texts of the document as they are.
     for format in [Format::Csv, Format::Hlog, Format::Json] {
         report::render(&of, format);
     }
     page(document, &String::from_utf8_lossy(&report::render(&of, Format::Html)));
-    plain(&report::text_beside(&[of.clone(), of.clone()], Detail::Everything, Style::Plain));
+    plain(&report::text_beside(&[of.clone(), of.clone()], Detail::Everything, Style::PLAIN));
     let runs = vec![Added { name: "run".to_string(), run: of }];
     in_site(document, Contents { runs, ..Contents::default() });
 }

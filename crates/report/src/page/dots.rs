@@ -285,8 +285,10 @@ mod tests {
                     subtitle: String::new(),
                     blocks: vec![crate::page::Block::Dots(of)],
                 };
-                let text = crate::text::draw(&page, crate::Style::Plain);
-                assert!(text.lines().all(|line| line.chars().count() <= crate::text::WIDTH));
+                let text = crate::text::draw(&page, crate::Style::PLAIN);
+                assert!(
+                    text.lines().all(|line| line.chars().count() <= crate::Style::PLAIN.columns)
+                );
                 assert!(!crate::html::blocks(&page).contains("NaN"), "{one} {other}");
             }
         }
