@@ -4,12 +4,12 @@ use arbitrary::Unstructured;
 use engine::driver::sim::Faults;
 use engine::job::Job;
 use engine::simulate::{Level, simulate};
-use model::load::{Hold, Life, Request, Spacing};
+use model::load::{Hold, Life, Request, Retry, Spacing};
 use wire::tape::Tape;
 
 const MS: u64 = 1_000_000;
 
-fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults)> {
+fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults, Retry)> {
     let mut source = Unstructured::new(bytes);
     let seed = source.arbitrary()?;
     let mut fault = || source.int_in_range(0..=400u64);
@@ -60,12 +60,13 @@ fn drawn(bytes: &[u8]) -> arbitrary::Result<(u64, Level, Faults)> {
             .map(|budget| u64::from(budget) + 1),
         drain_ns: source.int_in_range(0..=5 * MS)?,
     };
-    Ok((seed, level, faults))
+    let retry = *source.choose(&[Retry::Never, Retry::Idempotent, Retry::Any])?;
+    Ok((seed, level, faults, retry))
 }
 
 /// Panics if a property does not hold.
 pub fn hold(bytes: &[u8]) {
-    let Ok((seed, level, faults)) = drawn(bytes) else { return };
+    let Ok((seed, level, faults, retry)) = drawn(bytes) else { return };
     let request = Request {
         method: "GET".to_string(),
         path: "/".to_string(),
@@ -78,6 +79,7 @@ pub fn hold(bytes: &[u8]) {
         timeout_ns: 4 * MS,
         connect_timeout_ns: 3 * MS,
         seed,
+        retry,
         ..Job::for_tests(Tape::new(&[request], level.depth).expect("a plain request"))
     };
     // With a budget the level lasts until it is spent, which never happens with a dead server.

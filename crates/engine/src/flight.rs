@@ -133,9 +133,16 @@ impl Flights {
         }
     }
 
-    /// A connection was opened again: its requests are counted from 0.
+    /// A connection was opened again: its requests are counted from 0, and those that are still in
+    /// flight, because they are to be sent again, are its first.
     pub fn restart(&mut self, slot: SlotId) {
-        self.queues[slot as usize].sent = 0;
+        let mut number = 0;
+        for nth in 0..self.queues[slot as usize].batches {
+            let index = self.index(slot, nth);
+            self.batches[index].number = number;
+            number += self.batches[index].count;
+        }
+        self.queues[slot as usize].sent = number;
     }
 
     /// Removes the oldest batch of a connection.

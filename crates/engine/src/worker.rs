@@ -16,6 +16,7 @@ mod level;
 mod life;
 mod open;
 mod responses;
+mod retry;
 mod starts;
 
 use self::level::{Stage, Window};
@@ -34,7 +35,7 @@ use crate::samples::Samples;
 use crate::shard::Shard;
 use crate::start;
 use crate::tally::{self, Tally};
-use model::load::Life;
+use model::load::{Life, Retry};
 use model::tick::ErrorClass;
 use rtrb::Consumer;
 use std::sync::Arc;
@@ -59,6 +60,8 @@ enum Cause {
     Order,
     /// Its time or its requests are used up.
     Planned,
+    /// The peer ended a connection on which it had answered, before any byte of the next response.
+    Crossed,
     /// The peer sent bytes that no request asked for.
     Unsolicited,
     /// The requests in flight are lost, and this is the class of their failure.
@@ -85,6 +88,8 @@ struct Requester<S> {
     position: u32,
     /// Responses on this connection.
     responses: u64,
+    /// When bytes last came, nanoseconds.
+    heard_ns: u64,
     /// Measured requests answered in this level, with any status.
     served: u64,
     /// When a scan first saw it send a request that has its response already, and `responses` then.
@@ -105,6 +110,7 @@ impl<S: Session> Requester<S> {
             sends_left: 0,
             position,
             responses: 0,
+            heard_ns: 0,
             served: 0,
             blocked: None,
             session: S::default(),
@@ -127,6 +133,7 @@ pub struct Worker<D, S: Session = Http1> {
     recorder: Recorder,
     orders: Consumer<Order>,
     timeout_ns: u64,
+    retry: Retry,
     shard: Shard,
 
     load: u32,
@@ -195,6 +202,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             recorder,
             orders,
             timeout_ns: job.timeout_ns,
+            retry: job.retry,
             shard,
             load: 0,
             is_level_on: false,
@@ -515,6 +523,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.flights.restart(slot);
         self.checks.restart(slot);
         self.begin_life(slot, at_ns);
+        self.send_again(slot);
         self.top_up(slot, at_ns);
     }
 
@@ -537,24 +546,14 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     /// Closes a connection, fails what was in flight on it, and arranges for its successor.
     fn abandon(&mut self, slot: SlotId, cause: Cause, now_ns: u64) {
-        // Requests behind a response that announced the end are lost as well.
-        let class = match cause {
-            Cause::Order | Cause::Planned => ErrorClass::Closed,
-            Cause::Unsolicited => ErrorClass::Unsolicited,
-            Cause::Failure(class) => class,
-        };
         self.leave_unsent(slot);
         if cause == Cause::Unsolicited {
             self.pool.counts_mut().unsolicited += 1;
         }
         self.places.remove(slot);
         self.samples.leave(slot);
-        while let Some(batch) = self.flights.pop_batch(slot) {
-            if class == ErrorClass::Timeout && self.ledger.is_window(batch.epoch) {
-                let waited_ns = now_ns.saturating_sub(batch.planned_ns);
-                self.recorder.tick.at_least.record_n(waited_ns, u64::from(batch.count));
-            }
-            self.fail(batch, class, now_ns);
+        if self.flights.on(slot) > 0 {
+            self.lose(slot, cause, now_ns);
         }
         self.alarms.clear(slot);
         let was_open = self.pool.close(slot, &mut self.driver) == Link::Open;
@@ -562,6 +561,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let served = if was_open { responses } else { 0 };
         if was_open {
             let turnover = &mut self.recorder.tick.turnover;
+            turnover.crossed.responses_most = turnover.crossed.responses_most.max(responses);
             turnover.closed_by_us += u64::from(!peer_ended);
             turnover.closed_by_peer += u64::from(peer_ended);
         }
@@ -571,7 +571,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         if self.plans_starts() {
             return self.offer(slot, now_ns);
         }
-        if cause == Cause::Planned || served > 0 && cause == Cause::Order {
+        let is_in_order = matches!(cause, Cause::Order | Cause::Crossed);
+        if cause == Cause::Planned || served > 0 && is_in_order {
             self.pool.was_fruitful(slot);
             if self.is_renewed(slot, now_ns) {
                 self.pool.queue(slot);

@@ -7,7 +7,7 @@ use engine::shard::Shard;
 use engine::simulate::{Account, Level, simulate};
 use model::check::{Check, Checks};
 use model::curve::Curve;
-use model::load::{Hold, Life, Request, Spacing};
+use model::load::{Hold, Life, Request, Retry, Spacing};
 use model::tick::{Counters, ErrorClass, Starts, Turnover};
 use std::sync::Arc;
 use wire::tape::Tape;
@@ -46,6 +46,7 @@ fn job_of(tape: Tape, seed: u64, level: &Level) -> Job {
         depth_max: level.depth,
         timeout_ns: 40 * MS,
         connect_timeout_ns: 30 * MS,
+        retry: [Retry::Never, Retry::Idempotent, Retry::Any][seed as usize % 3],
         seed,
         ..Job::for_tests(tape)
     }
@@ -76,7 +77,8 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
         assert_counted(counters, context);
     }
     assert_eq!(account.latency.count, account.measured.completed, "{context}: latencies");
-    let Turnover { begun, established, failed, closed_by_us, closed_by_peer } = account.turnover;
+    let Turnover { begun, established, failed, closed_by_us, closed_by_peer, .. } =
+        account.turnover;
     let connections = account.connections;
     assert_eq!(begun, established + failed + connections.opening, "{context}: attempts");
     let ended = closed_by_us + closed_by_peer;
@@ -96,7 +98,8 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     } else {
         assert_eq!(account.measured.unsent, 0, "{context}: nothing was planned");
     }
-    let sent = account.measured.sent + account.unmeasured.sent;
+    let sent = |of: &Counters| of.sent + of.retried;
+    let sent = sent(&account.measured) + sent(&account.unmeasured);
     assert!(account.witness.requests <= sent, "{context}: the server saw more than was sent");
     let completed = account.measured.completed + account.unmeasured.completed;
     assert!(completed <= account.witness.good_responses, "{context}: a response was invented");
@@ -163,6 +166,9 @@ fn assert_divided(account: &Account, context: &str) {
     whole.errors = sum.errors;
     // Nor do counts of the schedule.
     (whole.unsent, whole.waited) = (0, 0);
+    // A request that is sent again belongs to its target once.
+    assert!(whole.bytes_sent == sum.bytes_sent || whole.retried > 0, "{context}: bytes of targets");
+    (whole.retried, whole.bytes_sent) = (0, sum.bytes_sent);
     assert_eq!(sum, whole, "{context}: targets");
     assert_eq!(sum.errors.requests(), account.measured.errors.requests(), "{context}: errors");
 }
@@ -428,6 +434,24 @@ fn a_generator_that_is_held_up_is_late_though_every_connection_is_in_use() {
     }
 }
 
+/// Four requests are on their way behind a response that announces the end.
+#[test]
+fn requests_behind_an_announced_end_are_unprocessed_and_sent_again_when_allowed() {
+    let level = Level { drain_ns: 60 * MS, ..level(4, 8) };
+    let faults = Faults { last_response: 100, ..steady() };
+    for (seed, retry) in [(3, Retry::Never), (4, Retry::Idempotent), (5, Retry::Any)] {
+        assert_eq!(job(seed, &level).retry, retry);
+        let account = run(seed, level, faults);
+        assert_conserved(&account, &level, "retries");
+        let Counters { sent, completed, failed, retried, errors, .. } = account.measured;
+        let unprocessed = errors.get(ErrorClass::Unprocessed);
+        assert_eq!(failed, unprocessed, "nothing else fails: {errors:?}");
+        let is_again = retry != Retry::Never;
+        assert_eq!((unprocessed == 0, retried > 0), (is_again, is_again), "{retry:?}: {retried}");
+        assert_eq!(completed == sent, is_again, "{retry:?}: {completed} of {sent}");
+    }
+}
+
 #[test]
 fn a_drain_as_long_as_the_time_out_leaves_nothing_unanswered() {
     // Up to 39 ms of service, and requests may take 40 ms: all have a fate, and nearly all a
@@ -531,7 +555,8 @@ fn devices_hold_close_and_begin_anew() {
     let life = Life { requests: Some((1, 1)), hold, ramp_up_ns: 10 * MS, ramp_down_ns: 10 * MS };
     let level = Level { life, drain_ns: 50 * MS, ..level(40, 1) };
     let account = run(9, level, steady());
-    let Turnover { begun, established, failed, closed_by_us, closed_by_peer } = account.turnover;
+    let Turnover { begun, established, failed, closed_by_us, closed_by_peer, .. } =
+        account.turnover;
     // About 130 ms from the first start to the last end, each device about every 10 ms.
     assert!((420..600).contains(&established), "{:?}", account.turnover);
     assert_eq!((begun, failed, closed_by_peer), (established, 0, 0));

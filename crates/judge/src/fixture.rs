@@ -135,6 +135,7 @@ impl Fixture {
             attempt: 1,
             profiled: false,
             window_ns: (0, SECONDS * 1_000_000_000),
+            stopped: None,
             connections: connection_info(connections),
             turnover: None,
             events: None,

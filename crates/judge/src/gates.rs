@@ -14,6 +14,7 @@ mod conservation;
 pub(crate) mod cpu_states;
 mod delivery;
 mod early;
+mod few;
 mod littles_law;
 mod percentiles;
 pub(crate) mod release;
@@ -284,12 +285,25 @@ pub fn standings(case: &Case<'_>) -> Standings {
             standings.add(*figure, left.unwrap_or_else(nothing));
         }
     }
+    let rates = [few::rate(case.point), stopped_rate(case.point)];
+    rates.into_iter().flatten().for_each(|standing| standings.add(Figure::Rate, standing));
     for figure in LATENCIES {
         if let Some(absent) = percentiles::absent(case.point, figure) {
             standings.add(figure, absent);
         }
     }
     standings
+}
+
+/// Where the target stopped responding in the window, its rate until then was higher than the rate
+/// of the whole window.
+fn stopped_rate(point: &Point) -> Option<Standing> {
+    let stopped = point.stopped.as_ref()?;
+    let after_s = stopped.after_s(point.window_ns.0);
+    let rate = point.rate;
+    let until = (after_s > 0.0).then(|| (rate * point.load.duration_s / after_s).max(rate));
+    let by = format!("the target stopped responding {}", stopped.when(point.window_ns.0));
+    Some(Standing::Bounded { low: rate, high: Some(until.unwrap_or(rate)), by })
 }
 
 /// Whether a point has a rate that may be used.

@@ -4,7 +4,7 @@
 //! enough to be nearly independent, and Student's t over them (Law and Kelton, Simulation
 //! Modeling and Analysis, section 9.5.3).
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
 /// Arithmetic mean; none for no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
@@ -49,6 +49,16 @@ pub fn independent_batches(values: &[f64]) -> Vec<f64> {
         }
         length *= 2;
     }
+}
+
+/// The exact 95 % interval of the mean of a Poisson count (Garwood 1936).
+pub fn count_interval(count: u64) -> (f64, f64) {
+    let half = |share: f64, freedom: f64| {
+        ChiSquared::new(freedom).map_or(f64::NAN, |of| of.inverse_cdf(share) / 2.0)
+    };
+    let count = count as f64;
+    let low = if count > 0.0 { half(0.025, 2.0 * count) } else { 0.0 };
+    (low, half(0.975, 2.0 * count + 2.0))
 }
 
 /// The 95 % interval of the mean of independent values; none for fewer than three.

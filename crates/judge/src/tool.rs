@@ -157,6 +157,7 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         attempt: 1,
         profiled: false,
         window_ns: run.window_ns,
+        stopped: None,
         connections: ConnectionInfo::default(),
         turnover: None,
         events: None,

@@ -59,8 +59,14 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
     point.gates = gates::check_all(&context.case(&point, observed));
     point.standing = gates::standings(&context.case(&point, observed));
     point.residence = residence::of(&context.case(&point, observed));
-    let verdict = decide(&context.case(&point, observed), None);
-    point.verdict = fleet::apply(verdict, &point);
+    point.verdict = match &point.stopped {
+        // What it did until then was not stopped by any wall, and afterwards there was no load.
+        Some(stopped) => Verdict {
+            name: format!("the target stopped responding {}", stopped.when(point.window_ns.0)),
+            ..undecided()
+        },
+        None => fleet::apply(decide(&context.case(&point, observed), None), &point),
+    };
     mention_loss(context, &mut point.verdict, &[observed]);
     let expect = context.trial.expect.as_ref();
     point.expectations = expect.map_or_else(Vec::new, |expect| objective::at_point(expect, &point));
@@ -80,6 +86,8 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
     let mut verdict = best.map_or(verdict.clone(), |best| fleet::apply(verdict, best));
     mention_loss(context, &mut verdict, &observed.iter().collect::<Vec<_>>());
     let is_counted = COUNTED.walls.iter().any(|listed| verdict.wall == Named::Wall(listed.wall));
+    let stopped = points.iter().rev().find_map(|point| Some((point, point.stopped.as_ref()?)));
+    let stopped = stopped.map(|(point, stopped)| stopped.sentence(point.window_ns.0));
     // A target that sends no response looks like a fault of the measurement.
     let faults: Vec<Fault> = points.iter().filter_map(Point::only_fault).collect();
     let fault = faults.first().filter(|_| faults.len() == points.len());
@@ -88,6 +96,7 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
         fault => format!("the server {}", fault.words()),
     });
     let why = match context.outcome {
+        Outcome::TargetLost if stopped.is_some() => stopped.as_deref(),
         _ if is_counted => None,
         Outcome::Complete | Outcome::TargetLost if words.is_some() => words.as_deref(),
         Outcome::TargetLost => Some("the target stopped answering"),

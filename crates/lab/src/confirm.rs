@@ -11,6 +11,7 @@ use crate::level::{LevelContext, visit};
 use crate::limits::{self, Tables};
 use crate::record::RunBuilder;
 use crate::server;
+use crate::silence::Silence;
 use crate::visit::Visit;
 use crate::watch::Watch;
 use engine::Crew;
@@ -316,6 +317,7 @@ impl Headroom<'_, '_, '_> {
             watch: &mut *self.watch,
             profiler: None,
             interim: None,
+            silence: Silence::default(),
         };
         visit(&mut context, &Crews::of(trial, level), self.visits)
     }

@@ -115,7 +115,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "Good responses (status 2xx or 3xx, no failed check) that arrived in the measured window, \
          whenever they were requested, divided by load.duration_s: requests.arrived / \
          load.duration_s, exactly. Responses after the window do not count; responses in it to \
-         requests of the warm-up do.",
+         requests of the warm-up do. Of 1 to 11 good responses the rate is bounded: by the exact \
+         95 % interval of a Poisson count, which is wider than from half to twice of it.",
     ),
     (
         "points[].series",
@@ -134,36 +135,44 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].load.duration_s",
-        "Length of the measured window. Time-based: from its start to the last instant at which \
-         requests were sent. Count-based (-n): from its start to the last outcome of a request: a \
-         response with any status, a failure, or no response. Where no duration was given it is \
-         ten times the mean latency of the warm-up when that is longer, up to trial.window_max_ns.",
+        "Length of the measured window. Open loop: as ordered. Closed loop: from its start to the \
+         last instant at which requests were sent. Count-based (-n): from its start to the last \
+         outcome of a request: a response with any status, a failure, or no response. Where no \
+         duration was given it is ten times the mean latency of the warm-up when that is longer, \
+         up to trial.window_max_ns.",
     ),
     (
         "points[].requests",
         "Requests sent in the measured window and their outcome, in it or later: sent = completed \
          + failed + unanswered. completed: whole response with status 2xx or 3xx and no failed \
          check. failed: whole response with another status or a failed check, or an error of \
-         class timeout, reset, closed, parse or unsolicited. unanswered: no whole response when \
-         the drain ended. The drain lasts at most as long as the time-out (-T) and ends when \
-         nothing is in flight, so there are unanswered requests only where it was cut short: the \
-         run was interrupted, or they could not change the result of a trial of a search. \
-         planned: the number requested (-n), or in open loop the number due in the window; else \
-         null. unsent: planned and never sent, so that planned = sent + unsent. waited: sent, but \
-         without a free slot when they were due. arrived: good responses that arrived in the \
-         window, those to requests of the warm-up included: the count behind rate, series and \
-         per_100ms; null in older records. early: had a response, with any status, before the \
-         kernel had taken the whole request; their service time ends before the request does. \
-         cut: those of them that are completed although the connection ended before the rest was \
-         sent. Both are absent when zero.",
+         class timeout, reset, closed, parse, unsolicited or unprocessed. unanswered: no whole \
+         response when the drain ended. The drain lasts at most as long as the time-out (-T) and \
+         ends when nothing is in flight, so there are unanswered requests only where it was cut \
+         short: the run was interrupted, or they could not change the result of a trial of a \
+         search. planned: the number requested (-n), or in open loop the number due in the \
+         window; else null. unsent: planned and never sent, so that planned = sent + unsent. \
+         waited: sent, but without a free slot when they were due. arrived: good responses that \
+         arrived in the window, those to requests of the warm-up included: the count behind rate, \
+         series and per_100ms; null in older records. early: had a response, with any status, \
+         before the kernel had taken the whole request; their service time ends before the \
+         request does. cut: those of them that are completed although the connection ended before \
+         the rest was sent. retried: sent again because the server had not processed them \
+         (--retry-unprocessed): such a request stays in flight, sent counts it once, its one \
+         outcome is that of its last send, its latency and its time-out count from its first \
+         planned or sent instant, and bytes.sent counts every send. All three are absent when \
+         zero.",
     ),
     (
         "points[].errors",
-        "Classes timeout, reset, closed, parse and unsolicited count requests and are part of \
-         requests.failed. unsolicited: bytes came before their response that no request had asked \
-         for; those behind a malformed response have its class, parse. Classes connect, tls, \
-         ports and fds count connection attempts since the level was ordered and are not \
-         requests.",
+        "Classes timeout, reset, closed, parse, unsolicited and unprocessed count requests and \
+         are part of requests.failed. unsolicited: bytes came before their response that no \
+         request had asked for; those behind a malformed response have its class, parse. \
+         unprocessed: on a connection that had answered, the server closed or reset it before any \
+         byte of the response; or the request was pipelined behind a response that announced the \
+         end (RFC 9112, 9.3.1 and 9.6). Text and page tell them apart from failures. Classes \
+         connect, tls, ports and fds count connection attempts since the level was ordered and \
+         are not requests.",
     ),
     (
         "points[].status",
@@ -343,6 +352,27 @@ const DEFINITIONS: &[(&str, &str)] = &[
          every attempt failed. reopened: further successful attempts. connect_ns: time from \
          connect() to established, successful attempts since the level was ordered; with a proxy \
          until it agreed to the tunnel, without the TLS handshake.",
+    ),
+    (
+        "points[].connections.crossed",
+        "Connections of the level that had answered, and that the server closed or reset before \
+         any byte of the next response. responses_min and responses_max: responses on one of \
+         them. idle_min_ns and idle_max_ns: from the last byte received on one of them to the \
+         send of the request that met the close. responses_most: responses on any connection that \
+         has ended, or was open at the end. The same number of responses on at least three of \
+         them, and on no connection more, is a limit of requests per connection; about the same \
+         idle time, of 100 ms or more, is a keep-alive time-out. Absent without any.",
+    ),
+    (
+        "points[].stopped",
+        "The target took requests and sent no byte from at_ns (monotonic nanoseconds, as in \
+         window_ns; to a tenth of a second) until the level was over, for silent_s; waited: \
+         requests that timed out or were unanswered in that time. It counts as stopped when the \
+         silence was longer than the time-out of a request, when it lasted for over twice the \
+         longest silence before it while requests were still due, and when the chance that all of \
+         them were merely slow is below 1 %: the share of time-outs before, (time-outs + 1) / \
+         (fates + 2), to the power of waited, times the longest silence before over this one. \
+         outcome is then target-lost. Absent otherwise.",
     ),
     (
         "points[].connections.handshakes",

@@ -16,6 +16,7 @@ use crate::level::LevelContext;
 use crate::planned;
 use crate::record::RunBuilder;
 use crate::setting::Setting;
+use crate::silence::Silence;
 use crate::visit::Visit;
 use crate::watch::{Logs, Watch};
 use engine::Crew;
@@ -449,6 +450,7 @@ impl<'a> Follower<'a> {
             notify: &mut |event| tell(Told::Event(&event)),
             profiler: None,
             interim: None,
+            silence: Silence::default(),
         };
         self.run.add_visit((&crews, 1), visit, &mut context);
         Ok(())
@@ -476,8 +478,7 @@ impl Following {
         match order {
             Order::Warm => self.warm_ns = self.warm_ns.or(Some(now_ns)),
             Order::Measure { begin_ns, end_ns, budget, .. } => {
-                let is_timed = budget.is_none();
-                let ends = if is_timed { WindowEnds::WithSends } else { WindowEnds::WithFates };
+                let ends = WindowEnds::of(&self.whole.arrival, *end_ns, *budget);
                 self.window_ns = Some((*begin_ns, *end_ns));
                 self.gathered.begin_window(*begin_ns, ends);
                 if let Some(audience) = &mut self.audience {
@@ -527,6 +528,7 @@ impl Following {
             gathered: self.gathered,
             audience: self.audience,
             ending: if is_cut { Outcome::Interrupted } else { Outcome::Complete },
+            stopped: None,
             planned,
             window_begin_ns: begin_ns,
             warmup_ns: begin_ns.saturating_sub(warm_ns),

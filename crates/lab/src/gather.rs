@@ -4,13 +4,14 @@ use crate::openings::Openings;
 use model::fanout::{EventCounts, Subscription};
 use model::fault::Faults;
 use model::histogram::Histogram;
+use model::load::Arrival;
 use model::order::OrderBy as _;
 use model::run::count_codes;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::series::{Second, Spread};
 use model::tick::{
-    Connections, Counters, ErrorClass, Loop, Parts, Phase, Starts, StatusCodes, TargetTally, Tick,
-    Turnover,
+    Connections, Counters, Crossed, ErrorClass, Loop, Parts, Phase, Starts, StatusCodes,
+    TargetTally, Tick, Turnover,
 };
 use model::tls::TlsTally;
 use std::collections::VecDeque;
@@ -67,6 +68,8 @@ pub struct Gathered {
     pub connect: Histogram,
     /// Connections that came and went in the window.
     pub turnover: Turnover,
+    /// Connections of the level that the peer closed while a request was on its way.
+    pub crossed: Crossed,
     /// Connections that were due in the window, where devices start on a schedule.
     pub starts: Starts,
     /// Their time to connect from the planned instant.
@@ -127,11 +130,26 @@ pub struct Gathered {
 /// What ends a measured window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WindowEnds {
-    /// The last send: the clock decides.
+    /// The last send, in closed loop: the clock decides, and a worker that looks at it late goes on
+    /// to send.
     #[default]
     WithSends,
+    /// The end of the schedule, in open loop: nothing is due from this instant on, monotonic
+    /// nanoseconds, however late a worker looks at the clock.
+    AtNs(u64),
     /// The last outcome of a request, good or bad: a budget of requests decides.
     WithFates,
+}
+
+impl WindowEnds {
+    /// What ends the window of such a load, with these orders.
+    pub fn of(arrival: &Arrival, end_ns: u64, budget: Option<u64>) -> Self {
+        match (arrival, budget) {
+            (_, Some(_)) => Self::WithFates,
+            (Arrival::Open { .. }, None) => Self::AtNs(end_ns),
+            (Arrival::Closed, None) => Self::WithSends,
+        }
+    }
 }
 
 /// Counts since the last call.
@@ -212,6 +230,7 @@ impl Gathered {
     pub fn window_end_ns(&self) -> u64 {
         let end_ns = match self.ends {
             WindowEnds::WithSends => self.last_tick_ns,
+            WindowEnds::AtNs(end_ns) => self.last_tick_ns.min(end_ns),
             WindowEnds::WithFates if self.fate_ns > 0 => self.fate_ns,
             WindowEnds::WithFates => self.last_tick_ns,
         };
@@ -232,6 +251,7 @@ impl Gathered {
         self.tls += &tick.tls;
         self.events += &tick.events;
         self.starts += &tick.starts;
+        self.crossed += &tick.turnover.crossed;
         self.subscriptions.extend_from_slice(&tick.subscriptions);
         let before =
             std::mem::replace(&mut self.connections[tick.worker as usize], tick.connections);
@@ -270,7 +290,7 @@ impl Gathered {
         self.fresh.latency.merge(&tick.latency);
         self.fresh.cpu_ns += tick.accounting.cpu_user_ns + tick.accounting.cpu_system_ns;
         let is_inside = match self.ends {
-            WindowEnds::WithSends => tick.phase == Phase::Measure,
+            WindowEnds::WithSends | WindowEnds::AtNs(_) => tick.phase == Phase::Measure,
             WindowEnds::WithFates => matches!(tick.phase, Phase::Measure | Phase::Drain),
         };
         if is_inside {
@@ -427,7 +447,7 @@ impl Gathered {
             let tenths = &self.load[from..to];
             let in_flight_ns: u128 = tenths.iter().map(|load| load.in_flight_ns).sum();
             let passed_ns = match self.ends {
-                WindowEnds::WithSends => {
+                WindowEnds::WithSends | WindowEnds::AtNs(_) => {
                     tenths.iter().map(|load| load.passed_ns).sum::<u64>() as f64 / workers
                 }
                 // A worker whose part of the requests is over is in no tick of the window.

@@ -12,6 +12,7 @@ use crate::planned;
 use crate::profiler::Profiler;
 use crate::setting::Setting;
 use crate::settled::{self, Known};
+use crate::silence::Silence;
 use crate::visit::Visit;
 use crate::watch::{Watch, lost_notice};
 use engine::Crew;
@@ -19,6 +20,7 @@ use engine::job::Order;
 use judge::observe::Observed;
 use model::event::{Event, Progress};
 use model::load::{Arrival, Hold, Stop, Trial, Warmup};
+use model::lost::Stopped;
 use model::run::Outcome;
 use model::tick::{Connections, Counters, ErrorClass};
 use model::wall::Side;
@@ -80,6 +82,8 @@ pub struct LevelContext<'a, 'b> {
     pub(crate) profiler: Option<Profiler>,
     /// Judges the run while it goes on, if requested.
     pub(crate) interim: Option<Interim>,
+    /// What came so far, over all levels.
+    pub(crate) silence: Silence,
 }
 
 /// Visits a level. `load` numbers the visit.
@@ -139,6 +143,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         let now_ns = context.setting.now_ns();
         context.setting.begin_visit(load);
         context.watch.begin_level();
+        context.silence.begin_level();
         context.crew.order_connect(load, &crews.asking);
         let mut gathered = Gathered::new(context.crew.workers());
         gathered.openings = crews.level.life.hold.map(|_| Openings::new(now_ns));
@@ -178,10 +183,12 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
     fn listen(&mut self) -> Result<u64, LabError> {
         self.context.setting.sleep(LISTEN);
         let (gathered, load, heard_ns) = (&mut self.gathered, self.load, &mut self.heard_ns);
+        let silence = &mut self.context.silence;
         let listened_ns = self.context.setting.now_ns();
         self.context.crew.drain(|tick| {
             heard_ns[tick.worker as usize] = listened_ns;
             if tick.load == load {
+                silence.add(tick);
                 gathered.add(tick);
             }
         });
@@ -350,6 +357,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             audience: None,
             // It goes on.
             ending: Outcome::Interrupted,
+            stopped: None,
             planned: None,
             window_begin_ns: begin_ns,
             warmup_ns,
@@ -385,6 +393,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
     fn ramp_up(&mut self) -> Result<u64, LabError> {
         self.order(&Order::Warm);
         let begin_ns = self.now_ns();
+        self.context.silence.begin(begin_ns);
         let asked = u64::from(self.crews.level.connections);
         let level = &self.crews.level;
         let (is_planned, mut ramp_ns) = (level.plans_starts(), level.life.ramp_up_ns);
@@ -414,6 +423,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         }
         self.order(&Order::Warm);
         let begin_ns = self.now_ns();
+        self.context.silence.begin(begin_ns);
         let mut tenths = Vec::new();
         let mut counted = 0;
         loop {
@@ -457,6 +467,10 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
     /// Whether the drain of a search's trial may end.
     fn is_settled(&self, end_ns: u64, now_ns: u64) -> bool {
         let trial = self.context.trial;
+        // Where nothing came since, the target may have stopped.
+        if !self.context.silence.was_broken_since(end_ns) {
+            return false;
+        }
         let objective = trial.expect.as_ref().filter(|_| trial.search.is_some());
         // Devices close their connections in order, which does not take long.
         let Some(objective) = objective.filter(|_| self.crews.level.plans_requests()) else {
@@ -497,7 +511,8 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         // Devices that are still open after the ramp-down are closed.
         self.sends_end_ns = end_ns;
         let drain_ns = self.context.trial.drain_ns + self.crews.level.life.ramp_down_ns;
-        let ends = if budget.is_some() { WindowEnds::WithFates } else { WindowEnds::WithSends };
+        let ends = WindowEnds::of(&self.crews.level.arrival, end_ns, budget);
+        self.context.silence.begin(begin_ns);
         self.begin_window(begin_ns, ends);
         self.context.crew.order_measure(begin_ns, end_ns, budget, drain_ns);
         if let Some(audience) = &mut self.context.audience {
@@ -525,6 +540,10 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             };
             self.tell(stage, done, now_ns);
             self.judge_meanwhile((begin_ns, end_ns), warmup_ns, now_ns);
+            let timeout_ns = self.context.trial.timeout_ns;
+            if budget.is_some() && self.context.silence.is_endless(now_ns, timeout_ns) {
+                self.ending = self.ending.or(Some(Outcome::TargetLost));
+            }
             let is_enough = self.ending.is_some() || self.is_settled(end_ns, now_ns);
             if is_enough && !self.is_stopping {
                 self.is_stopping = true;
@@ -543,6 +562,20 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         self.heard_ns.iter().any(|heard_ns| now_ns.saturating_sub(*heard_ns) > LAST_TICK_NS)
     }
 
+    /// When the target stopped responding, if it did.
+    fn stopped(&self) -> Option<Stopped> {
+        let now_ns = self.now_ns();
+        // A user who stops a level does not wait for what is in flight.
+        let due_until_ns = match self.ending {
+            Some(Outcome::Interrupted) => return None,
+            Some(_) => now_ns,
+            // The end of a budget is not by the clock: requests were due until they were sent.
+            None if self.sends_end_ns == u64::MAX => return None,
+            None => self.sends_end_ns,
+        };
+        self.context.silence.stopped(due_until_ns, now_ns, self.context.trial.timeout_ns)
+    }
+
     fn finish(mut self, window_begin_ns: u64, warmup_ns: u64) -> Result<Visit, LabError> {
         if !self.is_over() {
             // Stopped before the window started: the workers close their accounts all the same.
@@ -556,6 +589,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
                 }
             }
         }
+        let stopped = self.stopped();
         self.context.watch.look();
         self.take_readings();
         self.await_far_readings(window_begin_ns)?;
@@ -568,7 +602,11 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             load: self.load,
             audience: self.audience,
             planned,
-            ending: self.ending.unwrap_or(Outcome::Complete),
+            ending: match &stopped {
+                Some(_) => Outcome::TargetLost,
+                None => self.ending.unwrap_or(Outcome::Complete),
+            },
+            stopped,
             window_begin_ns,
             warmup_ns,
             begin_ns: self.begin_ns,

@@ -36,6 +36,7 @@ mod search;
 pub mod setting;
 mod settled;
 mod setup;
+mod silence;
 mod tool;
 mod visit;
 mod watch;

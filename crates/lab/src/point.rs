@@ -9,6 +9,7 @@ use judge::observe::Observed;
 use model::curve::Curve;
 use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
+use model::lost::CrossedInfo;
 use model::punctual::{Window, punctual};
 use model::run::{
     Arrived, Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
@@ -17,7 +18,7 @@ use model::run::{
 };
 use model::series::{Moments, Second};
 use model::standing::Standings;
-use model::tick::{ErrorClass, Parts};
+use model::tick::{Crossed, ErrorClass, Parts};
 use model::tls::ProxyChoice;
 use std::collections::BTreeMap;
 
@@ -51,6 +52,7 @@ pub(crate) fn make(
         attempt,
         profiled: visit.profiled,
         window_ns,
+        stopped: visit.stopped.clone(),
         connections: connection_info(trial, level, gathered),
         turnover: None,
         events: None,
@@ -235,10 +237,22 @@ fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> Connect
         reopened: connections.reopened,
         unsolicited: connections.unsolicited,
         faults: gathered.faults.counted(),
+        crossed: crossed(&gathered.crossed),
         connect_ns: gathered.connect.summary(0),
         handshakes: handshakes(trial, gathered),
         requests_each: gathered.requests_each(),
     }
+}
+
+fn crossed(crossed: &Crossed) -> Option<CrossedInfo> {
+    (crossed.connections > 0).then_some(CrossedInfo {
+        connections: crossed.connections,
+        responses_min: crossed.responses.0,
+        responses_max: crossed.responses.1,
+        idle_min_ns: crossed.idle_ns.0,
+        idle_max_ns: crossed.idle_ns.1,
+        responses_most: crossed.responses_most,
+    })
 }
 
 /// Empty without TLS and without a proxy.

@@ -161,6 +161,7 @@ impl<'a> RunBuilder<'a> {
             depth_max,
             timeout_ns: trial.timeout_ns,
             connect_timeout_ns: trial.timeout_ns,
+            retry: trial.retry_unprocessed,
             coalesce_ns: trial.coalesce_ns,
             seed: trial.seed,
             tls: self.manners.recipe.clone(),
@@ -203,7 +204,11 @@ impl<'a> RunBuilder<'a> {
         self.count_routes(&visit);
         self.outcome = visit.ending;
         if visit.ending == Outcome::TargetLost {
-            self.notice("the target stopped accepting connections".to_string(), notify);
+            let text = match &visit.stopped {
+                Some(stopped) => stopped.sentence(visit.window_begin_ns),
+                None => "the target stopped accepting connections".to_string(),
+            };
+            self.notice(text, notify);
         }
         let window_ns = visit.window_ns();
         if window_ns.0 == window_ns.1 {
@@ -388,7 +393,8 @@ pub(crate) fn held_back(point: &Point) -> Option<String> {
     let InFlight { mean, limit, .. } = point.in_flight;
     let mean = mean.filter(|mean| *mean < 0.9 * limit as f64)?;
     let is_closed_loop = point.load.model == LoadModel::Closed && !point.is_churn();
-    let failed: u64 = point.errors.values().sum();
+    // A connection that crossed a request is opened again at once.
+    let failed = point.errors.values().sum::<u64>().saturating_sub(point.unprocessed());
     (is_closed_loop && failed > 0).then(|| {
         format!(
             "{} connections: {mean:.1} of {limit} requests were in flight on average, because \

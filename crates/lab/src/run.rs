@@ -8,6 +8,7 @@ use crate::level::{LevelContext, visit};
 use crate::profiler::Profiler;
 use crate::record::RunBuilder;
 use crate::setting::Setting;
+use crate::silence::Silence;
 use crate::watch::{Logs, Watch};
 use crate::{confirm, profiled, search, tool};
 use model::event::Event;
@@ -87,6 +88,7 @@ pub fn run_in(
         notify: &mut *notify,
         profiler: Profiler::of_the_point(trial, &run.target),
         interim,
+        silence: Silence::default(),
     };
     match trial.search {
         None => visit_levels(&mut run, &mut context)?,

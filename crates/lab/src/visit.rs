@@ -1,6 +1,7 @@
 //! The results of one visit of a level.
 
 use crate::gather::Gathered;
+use model::lost::Stopped;
 use model::run::Outcome;
 
 /// The results of one visit of a level.
@@ -14,6 +15,8 @@ pub struct Visit {
     pub audience: Option<Gathered>,
     /// How it ended.
     pub ending: Outcome,
+    /// When the target stopped responding, if it did.
+    pub stopped: Option<Stopped>,
     /// Requests due in the window, counted from the schedule; absent for a window that was cut
     /// short, and where [`planned`](crate::planned) has none.
     pub planned: Option<u64>,

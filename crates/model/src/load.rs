@@ -183,6 +183,41 @@ crate::named! {
     fn name;
 }
 
+crate::named! {
+    /// Which requests are sent again, on a new connection, when the server did not process them
+    /// (RFC 9112, 9.3.1).
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Retry {
+        /// None: each counts as failed.
+        #[default]
+        Never = "never",
+        /// Those whose method is idempotent (RFC 9110, 9.2.2).
+        Idempotent = "idempotent",
+        /// Any: the user knows that the server takes the same request twice.
+        Any = "any",
+    }
+    /// The word on the command line and in the record.
+    fn name, parse;
+}
+
+impl Retry {
+    /// Whether nothing is sent again.
+    pub fn is_never(&self) -> bool {
+        *self == Self::Never
+    }
+
+    /// Whether a request with this method is sent again.
+    pub fn allows(self, method: &str) -> bool {
+        let is_idempotent = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method);
+        match self {
+            Self::Never => false,
+            Self::Idempotent => is_idempotent,
+            Self::Any => true,
+        }
+    }
+}
+
 /// A request to send, before it is encoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
@@ -323,6 +358,9 @@ pub struct Trial {
     pub window_max_ns: Option<u64>,
     /// A request without a complete response after this time failed, nanoseconds.
     pub timeout_ns: u64,
+    /// Which requests are sent again when the server did not process them.
+    #[serde(default, skip_serializing_if = "Retry::is_never")]
+    pub retry_unprocessed: Retry,
     /// How often each level is visited.
     #[serde(default = "one")]
     pub visits: u32,
@@ -395,6 +433,7 @@ impl Trial {
             drain_ns: 0,
             window_max_ns: None,
             timeout_ns: 10_000_000_000,
+            retry_unprocessed: Retry::Never,
             visits: 1,
             repeats_max: 0,
             threads: 1,

@@ -13,6 +13,7 @@ use crate::fingerprint::Fingerprint;
 use crate::fleet::{AgentPoint, FleetRecord};
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Life, LoadModel, Spacing, Trial};
+use crate::lost::{CrossedInfo, Stopped};
 use crate::maps::IntoMap;
 use crate::objective::Expectation;
 use crate::perturbation::Perturbation;
@@ -159,6 +160,9 @@ pub struct Point {
     pub profiled: bool,
     /// Monotonic start and end of the measured window, nanoseconds, to find its readings.
     pub window_ns: (u64, u64),
+    /// When the target stopped responding, if it did: it refused nothing and sent nothing more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
     /// Outcomes of connections.
     pub connections: ConnectionInfo,
     /// Connections that came and went, in churn.
@@ -259,6 +263,10 @@ pub struct Point {
     pub verdict: Verdict,
 }
 
+/// Fewer responses give no rate within a factor of two, with 95 %: the least number whose exact
+/// Poisson interval lies between half and twice of it.
+pub const FEW_RESPONSES: u64 = 12;
+
 impl Point {
     /// Responses with an error status that were not failures by status, because a check calls it
     /// good.
@@ -313,6 +321,19 @@ impl Point {
         let late = if fault == Fault::Stalled { of(ErrorClass::Timeout) } else { 0 };
         let faulty = of(ErrorClass::Parse) + of(ErrorClass::Unsolicited) + late;
         (2 * faulty >= all).then_some(fault)
+    }
+
+    /// Good responses that arrived in the window, where they are so few that their rate is only
+    /// bounded; nothing where something else is counted.
+    pub fn few_responses(&self) -> Option<u64> {
+        let counts_others = self.is_churn() || self.events.is_some();
+        let arrived = self.requests.arrived.filter(|_| !counts_others);
+        arrived.filter(|arrived| (1..FEW_RESPONSES).contains(arrived))
+    }
+
+    /// Requests that failed because the server did not process them; part of `requests.failed`.
+    pub fn unprocessed(&self) -> u64 {
+        self.errors_of(ErrorClass::Unprocessed).unwrap_or(0)
     }
 
     /// The main rate, per second: completed requests, connections of devices, or events.
@@ -396,6 +417,9 @@ pub struct ConnectionInfo {
     /// Given up for what came on them, by [`Fault`]; those in `unsolicited` are among them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub faults: BTreeMap<String, u64>,
+    /// Closed by the server while a request was on its way; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crossed: Option<CrossedInfo>,
     /// Time to connect, of all successful attempts of the level.
     pub connect_ns: Summary,
     /// TLS and tunnels.
@@ -557,6 +581,10 @@ pub struct RequestInfo {
     /// Those of them that count as completed although the rest was never sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut: u64,
+    /// Sent again, because the server had not processed them (`--retry-unprocessed`): `sent` counts
+    /// each request once, and its outcome is that of its last send.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retried: u64,
     /// Good responses that arrived in the window, whenever their requests were sent: what the rate
     /// counts. Absent in older records.
     #[serde(default)]
@@ -758,6 +786,7 @@ pub fn count_requests(counters: &Counters) -> RequestInfo {
         unanswered: counters.unanswered,
         early: counters.early,
         cut: counters.cut_good,
+        retried: counters.retried,
         ..RequestInfo::default()
     }
 }

@@ -30,6 +30,10 @@ crate::named! {
         Parse = "parse",
         /// Bytes that no request asked for came before the response. Counts requests.
         Unsolicited = "unsolicited",
+        /// The server closed or reset the connection before any byte of the response, although it
+        /// had answered others on it; or the request was pipelined behind a response that
+        /// announced the end. Counts requests, which may be sent again (RFC 9112, 9.3.1).
+        Unprocessed = "unprocessed",
         /// A TLS handshake failed. Counts attempts.
         Tls = "tls",
         /// No local port was free (EADDRNOTAVAIL). Counts attempts.
@@ -44,8 +48,8 @@ crate::named! {
 impl ErrorClass {
     /// Whether it counts requests, not attempts to connect.
     pub fn is_of_requests(self) -> bool {
-        use ErrorClass::{Closed, Parse, Reset, Timeout, Unsolicited};
-        matches!(self, Timeout | Reset | Closed | Parse | Unsolicited)
+        use ErrorClass::{Closed, Parse, Reset, Timeout, Unprocessed, Unsolicited};
+        matches!(self, Timeout | Reset | Closed | Parse | Unsolicited | Unprocessed)
     }
 }
 
@@ -87,7 +91,8 @@ impl Errors {
         self.0[class as usize]
     }
 
-    /// Requests that failed without a response: timeout, reset, closed, parse and unsolicited.
+    /// Requests that failed without a response: timeout, reset, closed, parse, unsolicited and
+    /// unprocessed.
     pub fn requests(&self) -> u64 {
         let classes = ErrorClass::ALL.into_iter().filter(|class| class.is_of_requests());
         classes.map(|class| self.get(class)).sum()
@@ -209,6 +214,8 @@ pub struct Counters {
     pub unsent: u64,
     /// Requests that were due while no connection had a free slot, and waited; open loop only.
     pub waited: u64,
+    /// Sent again after they were not processed: not counted in `sent` a second time.
+    pub retried: u64,
     /// Complete responses by status class: 2xx, 3xx, 4xx, 5xx and above. Interim responses (1xx) do
     /// not count.
     pub status: [u64; 4],
@@ -257,6 +264,7 @@ impl AddAssign<&Counters> for Counters {
         self.unanswered += other.unanswered;
         self.unsent += other.unsent;
         self.waited += other.waited;
+        self.retried += other.retried;
         for (mine, theirs) in self.status.iter_mut().zip(other.status) {
             *mine += theirs;
         }
@@ -354,6 +362,49 @@ pub struct Turnover {
     pub closed_by_us: u64,
     /// Other open connections that the peer closed or reset first.
     pub closed_by_peer: u64,
+    /// Those of them that the peer closed while a request was on its way.
+    pub crossed: Crossed,
+}
+
+/// Connections that had answered, and were closed or reset before any byte of the next response:
+/// the close and a request crossed each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Crossed {
+    /// How many.
+    pub connections: u64,
+    /// Fewest and most responses on one of them; 0 without any.
+    pub responses: (u64, u64),
+    /// Shortest and longest time from the last byte received on one of them to the send of the
+    /// request that met the close, nanoseconds; 0 without any.
+    pub idle_ns: (u64, u64),
+    /// Most responses on any connection that has ended, of whatever kind.
+    pub responses_most: u64,
+}
+
+impl Crossed {
+    /// One connection.
+    pub fn one(responses: u64, idle_ns: u64) -> Self {
+        let (responses, idle_ns) = ((responses, responses), (idle_ns, idle_ns));
+        Self { connections: 1, responses, idle_ns, responses_most: 0 }
+    }
+}
+
+impl AddAssign<&Crossed> for Crossed {
+    fn add_assign(&mut self, other: &Crossed) {
+        self.responses_most = self.responses_most.max(other.responses_most);
+        if other.connections == 0 {
+            return;
+        }
+        if self.connections == 0 {
+            (self.responses, self.idle_ns) = (other.responses, other.idle_ns);
+        }
+        self.connections += other.connections;
+        for (mine, theirs) in
+            [(&mut self.responses, other.responses), (&mut self.idle_ns, other.idle_ns)]
+        {
+            *mine = (mine.0.min(theirs.0), mine.1.max(theirs.1));
+        }
+    }
 }
 
 impl AddAssign<&Turnover> for Turnover {
@@ -363,6 +414,7 @@ impl AddAssign<&Turnover> for Turnover {
         self.failed += other.failed;
         self.closed_by_us += other.closed_by_us;
         self.closed_by_peer += other.closed_by_peer;
+        self.crossed += &other.crossed;
     }
 }
 
@@ -574,7 +626,7 @@ mod tests {
         for class in ErrorClass::ALL {
             errors.add(class, 1);
         }
-        assert_eq!((errors.requests(), errors.attempts()), (4, 4));
+        assert_eq!((errors.requests(), errors.attempts()), (6, 4));
     }
 
     #[test]
@@ -583,5 +635,15 @@ mod tests {
         let other = Counters { sent: 3, status: [2, 0, 0, 0], ..Counters::default() };
         sum += &other;
         assert_eq!((sum.sent, sum.status), (5, [3, 0, 0, 1]));
+    }
+
+    #[test]
+    fn crossed_closes_keep_the_least_and_the_most() {
+        let mut sum = Crossed { responses_most: 7, ..Crossed::default() };
+        [Crossed::one(5, 900), Crossed::default(), Crossed::one(4, 1000)]
+            .iter()
+            .for_each(|one| sum += one);
+        assert_eq!((sum.connections, sum.responses, sum.idle_ns), (2, (4, 5), (900, 1000)));
+        assert_eq!(sum.responses_most, 7);
     }
 }

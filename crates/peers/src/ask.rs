@@ -3,7 +3,9 @@
 
 use crate::order::Order;
 use model::check::Checks;
-use model::load::{Arrival, DriverKind, Level, Life, Question, Spacing, Stop, Trial, Warmup};
+use model::load::{
+    Arrival, DriverKind, Level, Life, Question, Retry, Spacing, Stop, Trial, Warmup,
+};
 use model::route::Lookup;
 use std::collections::BTreeSet;
 
@@ -209,6 +211,11 @@ fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
         (trial.expect.is_some(), "an expectation", "leave --expect out"),
         (trial.confirm.is_some(), "an experiment", "leave --confirm out"),
         (trial.profile.is_some(), "a profile of its window", "leave --profile out"),
+        (
+            trial.retry_unprocessed != Retry::Never,
+            "requests that are sent again",
+            "leave --retry-unprocessed out",
+        ),
         (trial.coalesce_ns > 0, "batches of receives", "leave --coalesce out"),
         (trial.driver == DriverKind::Null, "a load without a server", "leave --driver out"),
         (

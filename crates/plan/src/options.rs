@@ -52,6 +52,13 @@ pub struct Options {
     #[arg(short = 'T', long, value_name = "T", default_value = "10s")]
     pub timeout: Time,
 
+    /// Send a request again, on a new connection, when the server closed the connection before any
+    /// byte of its response: only idempotent methods, or any (RFC 9112, 9.3.1). Its latency counts
+    /// from the first send
+    #[arg(long, value_name = "idempotent|any", num_args = 0..=1, require_equals = true,
+          default_missing_value = "idempotent", hide_possible_values = true)]
+    pub retry_unprocessed: Option<RetryChoice>,
+
     /// Batch receives: if a poll returns few events, wait up to T for more. Saves CPU, adds up to
     /// T of latency. 0 disables
     #[arg(long, value_name = "T", default_value = "0")]
@@ -293,6 +300,15 @@ impl Colour {
     pub fn is_plain(&self) -> bool {
         self.no_color || env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty())
     }
+}
+
+/// Which requests are sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RetryChoice {
+    /// Those with an idempotent method
+    Idempotent,
+    /// Any
+    Any,
 }
 
 /// Drivers as requested.

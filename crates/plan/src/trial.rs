@@ -2,14 +2,14 @@
 
 use crate::endpoints::WayError;
 use crate::machine::Machine;
-use crate::options::{DriverChoice, Options};
+use crate::options::{DriverChoice, Options, RetryChoice};
 use crate::requests::{self, RequestPlan};
 use crate::shape::Shape;
 use crate::url::{Scheme, Url, UrlError};
 use crate::usage::{Refusal, Usage};
 use crate::values::{self, LinkText, Profiles};
 use model::link::{LinkSide, Links};
-use model::load::{DriverKind, Level, Question, ServerProcess, Stop, Trial, Warmup};
+use model::load::{DriverKind, Level, Question, Retry, ServerProcess, Stop, Trial, Warmup};
 use model::profile::ProfileChoice;
 use model::route::{Address, Resolution};
 use model::sample::Bodies;
@@ -71,6 +71,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         cpus,
         driver,
         driver_reason,
+        retry_unprocessed: retry(options.retry_unprocessed, &shape)?,
         coalesce_ns: options.coalesce.0,
         seed,
         server,
@@ -91,6 +92,23 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         tool: None,
         url: url.text,
     })
+}
+
+/// Which requests are sent again.
+fn retry(choice: Option<RetryChoice>, shape: &Shape) -> Result<Retry, Usage> {
+    let retry = match choice {
+        None => return Ok(Retry::Never),
+        Some(RetryChoice::Idempotent) => Retry::Idempotent,
+        Some(RetryChoice::Any) => Retry::Any,
+    };
+    match shape.levels.iter().any(Level::plans_starts) {
+        true => Err(Usage(
+            "--retry-unprocessed: connections are due here, not requests, so that a request has no \
+             other connection; leave it out, or leave --rate out"
+                .to_string(),
+        )),
+        false => Ok(retry),
+    }
 }
 
 /// Limits of both links. A side that was named keeps its own.

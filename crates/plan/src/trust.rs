@@ -33,6 +33,7 @@ const HARMLESS: &[&str] = &[
     "link",
     "method",
     "no-color",
+    "retry-unprocessed",
     "secret-header",
     "sine",
     "slo",

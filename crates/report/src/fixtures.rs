@@ -228,6 +228,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         attempt: 1,
         profiled: false,
         window_ns: (begin_ns, begin_ns + WINDOW_NS),
+        stopped: None,
         connections: connection_info(connections, completed),
         turnover: None,
         events: None,
@@ -317,6 +318,7 @@ fn connection_info(connections: u32, completed: u64) -> ConnectionInfo {
         reopened: 0,
         unsolicited: 0,
         faults: BTreeMap::new(),
+        crossed: None,
         connect_ns: distribution(92_000.0, number).summary(0),
         handshakes: Handshakes::default(),
         requests_each: Spread {

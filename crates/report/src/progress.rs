@@ -2,7 +2,9 @@
 
 use crate::sections::turnover::{is_held, missed, never_open};
 use crate::text::spark;
-use crate::wording::{connect_time, count, latency, ns, per_second, plural, rate_cell, share};
+use crate::wording::{
+    self, connect_time, count, latency, ns, per_second, plural, rate_cell, share,
+};
 use crate::wrap::{fit, width};
 use model::claim::Claim;
 use model::event::Progress;
@@ -82,7 +84,7 @@ pub fn block_line(block: &str, progress: &Progress, columns: usize) -> String {
 pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point, columns: usize) -> String {
     let mut parts = vec![part(3, format!("{:>4}", time(pace.elapsed_s))), part(0, place(info))];
     let devices = point.turnover.as_ref().filter(|_| point.is_churn());
-    let load = match point.offered_rate.or(devices.and(point.load.rate)) {
+    let load = match wording::asked_rate(point).or(devices.and(point.load.rate)) {
         Some(asked) => format!("{:>7} asked", per_second(asked)),
         None => {
             let what = if point.events.is_some() { "subs" } else { "conns" };

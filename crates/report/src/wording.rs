@@ -6,6 +6,7 @@ use crate::wrap::{fit, width};
 use model::claim::Claim;
 use model::experiment::{Contrast, Design};
 use model::load::Stop;
+use model::lost::{CloseLimit, CrossedInfo};
 use model::order::OrderBy as _;
 use model::run::{Outcome, Point, RequestInfo, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
@@ -161,6 +162,28 @@ pub(crate) fn rate_cell(point: &Point) -> String {
     }
 }
 
+/// The planned rate of a point whose requests are planned.
+pub(crate) fn asked_rate(point: &Point) -> Option<f64> {
+    point.offered_rate.and(point.load.rate)
+}
+
+/// What happened, where it is too little for a rate: `1 request, 1.02ms`.
+pub(crate) fn few_phrase(point: &Point) -> Option<String> {
+    let arrived = point.few_responses()?;
+    let sent = point.requests.sent;
+    let what = match arrived == sent {
+        true => plural(sent, "request"),
+        false => format!("{} to {}", plural(arrived, "good response"), plural(sent, "request")),
+    };
+    let good = point.latency_good_ns.as_ref().unwrap_or(&point.latency_ns);
+    Some(match (good.min, good.max) {
+        (Some(min_ns), Some(max_ns)) if min_ns < max_ns => {
+            format!("{what}, {} to {}", ns(Some(min_ns)), ns(Some(max_ns)))
+        }
+        (_, max_ns) => format!("{what}, {}", ns(max_ns)),
+    })
+}
+
 /// The share of events that were delivered, percent: `>90` when more of them may have been, both
 /// bounds when a gate leaves two, `?` when it is not known.
 pub(crate) fn delivery_cell(point: &Point) -> String {
@@ -199,13 +222,6 @@ pub(crate) fn share(part: u64, of: u64) -> String {
         shown => shown.to_string(),
     }
 }
-
-/// Share of the requests of a point without a good response, 0 to 1.
-pub(crate) fn failed_share(point: &Point) -> f64 {
-    let requests = &point.requests;
-    (requests.failed + requests.unanswered) as f64 / requests.sent.max(1) as f64
-}
-
 /// Responses by status, the most frequent first; by class where the record has no codes.
 pub(crate) fn statuses(point: &Point) -> Vec<(String, u64)> {
     let named = |(name, count): (&String, &u64)| (name.clone(), *count);
@@ -225,7 +241,7 @@ fn is_of_errors(class: &str) -> bool {
 /// `3.1 % of 12.3k requests failed: 5xx 3.0 %, reset 0.1 %`.
 pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
     let requests = &point.requests;
-    let failed = requests.failed + requests.unanswered;
+    let failed = (requests.failed + requests.unanswered).saturating_sub(point.unprocessed());
     let share = |count: u64| share(count, requests.sent);
     // Older records have classes only. A check may call every status good.
     let statuses: Vec<(&String, &u64)> = match point.status_codes.is_empty() {
@@ -233,7 +249,10 @@ pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
         false => point.error_codes.iter().collect(),
     };
     let of_requests = |name: &str| {
-        ErrorClass::ALL.iter().any(|class| class.is_of_requests() && class.name() == name)
+        ErrorClass::ALL
+            .iter()
+            .filter(|class| **class != ErrorClass::Unprocessed)
+            .any(|class| class.is_of_requests() && class.name() == name)
     };
     let errors = point.errors.iter().filter(|(class, _)| of_requests(class));
     let named = |(name, count): (&String, &u64)| (name.clone(), *count);
@@ -246,6 +265,48 @@ pub(crate) fn failures_phrase(point: &Point) -> Option<String> {
     let shown = |(name, count): (String, u64)| format!("{name} {} %", share(count));
     let parts: Vec<_> = parts.into_iter().map(shown).collect();
     (failed > 0).then(|| format!("{} % of {of} failed: {}", share(failed), parts.join(", ")))
+}
+
+/// Requests that the server did not process, if there are any, and those that were sent again:
+/// `1.2 % of 12.3k requests unprocessed`.
+pub(crate) fn unprocessed_phrase(point: &Point) -> Option<String> {
+    let (unprocessed, requests) = (point.unprocessed(), &point.requests);
+    let of = plural(requests.sent, "request");
+    let failed = (unprocessed > 0)
+        .then(|| format!("{} % of {of} unprocessed", share(unprocessed, requests.sent)));
+    let retried = (requests.retried > 0)
+        .then(|| format!("{} sent again", plural(requests.retried, "request")));
+    let phrases: Vec<String> = failed.into_iter().chain(retried).collect();
+    (!phrases.is_empty()).then(|| phrases.join("; "))
+}
+
+/// What to do about requests that the server did not process.
+pub(crate) fn unprocessed_hint(point: &Point) -> Option<String> {
+    if point.unprocessed() + point.requests.retried == 0 {
+        return None;
+    }
+    let limit = point.connections.crossed.as_ref().map_or(CloseLimit::Unknown, CrossedInfo::limit);
+    let (what, fix) = match limit {
+        CloseLimit::Responses(1) => {
+            ("after one response".to_string(), "its limit of requests per connection")
+        }
+        CloseLimit::Responses(responses) => (
+            format!("after {} responses", count(responses)),
+            "its limit of requests per connection",
+        ),
+        CloseLimit::IdleNs(idle_ns) => {
+            (format!("that are idle for about {}", ns(Some(idle_ns))), "its keep-alive time-out")
+        }
+        CloseLimit::Unknown => (
+            "while requests are on their way".to_string(),
+            "its keep-alive time-out or its limit of requests per connection",
+        ),
+    };
+    let again = match point.requests.retried {
+        0 => ", or send them again (--retry-unprocessed)",
+        _ => "",
+    };
+    Some(format!("The server closes connections {what}: raise {fix}{again}."))
 }
 
 /// Requests that were due and not sent, if there are any: `123k of 600k never sent`.

@@ -6,7 +6,7 @@
 use crate::response::Expect;
 use crate::rules::Rules;
 use model::check::Checks;
-use model::load::Request;
+use model::load::{Request, Retry};
 use std::ops::Range;
 
 /// Why a request cannot be encoded.
@@ -38,6 +38,8 @@ pub struct Tape {
     expects: Vec<Expect>,
     /// `targets[i]` is the target of request `i`.
     targets: Vec<u32>,
+    /// `retries[i]` is the least that must be allowed for request `i` to be sent again.
+    retries: Vec<Retry>,
     rules: Vec<Rules>,
     period: u32,
     batch_max: u32,
@@ -60,6 +62,7 @@ impl Tape {
             starts: vec![0],
             expects: requests.iter().map(expect_of).collect(),
             targets: requests.iter().map(|request| request.target).collect(),
+            retries: requests.iter().map(|request| retry_of(&request.method)).collect(),
             rules: Vec::new(),
             period: requests.len() as u32,
             batch_max,
@@ -95,6 +98,12 @@ impl Tape {
     #[inline]
     pub fn target(&self, position: u32) -> u32 {
         self.targets[position as usize]
+    }
+
+    /// Whether all of `count` requests from `position` may be sent again.
+    pub fn is_repeatable(&self, position: u32, count: u32, retry: Retry) -> bool {
+        let places = (position..position + count).map(|place| (place % self.period) as usize);
+        places.map(|place| self.retries[place]).all(|least| retry == Retry::Any || retry == least)
     }
 
     /// How many targets there are, at least 1.
@@ -145,6 +154,11 @@ impl Tape {
     pub fn expect(&self, position: u32) -> Expect {
         self.expects[position as usize]
     }
+}
+
+/// The least that must be allowed for a request with this method to be sent again.
+fn retry_of(method: &str) -> Retry {
+    if Retry::Idempotent.allows(method) { Retry::Idempotent } else { Retry::Any }
 }
 
 fn expect_of(request: &Request) -> Expect {

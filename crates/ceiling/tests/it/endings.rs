@@ -4,7 +4,7 @@ use crate::harness::{
     Folder, PATIENCE, Said, Server, await_point, ceiling, count, measure, run, signal, turn,
     wait_until,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -135,6 +135,88 @@ fn a_server_that_dies_ends_the_run_with_a_partial_record() {
     assert!(count(&record["points"][0], "/requests/completed") > 0);
 }
 
+#[test]
+fn a_server_that_is_stopped_is_found_by_what_never_comes() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:1ms"]);
+    let url = server.url("/");
+    let usual = ["load", &url, "-c", "4", "-d", "8", "-T", "1s", "--warmup", "0", "--json"];
+    let start = |more: &[&str]| {
+        let mut command = ceiling(&[&usual, more].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let loads = [start(&[]), start(&["-R", "100"]), start(&["-p", "4", "--driver", "epoll"])];
+    wait_until("responses", || server.served() > 1000);
+    signal(server.pid, "STOP");
+    for child in loads {
+        let said = Said::of(child.wait_with_output().unwrap());
+        assert_eq!(said.code, 5, "{}", said.stderr);
+        let record = said.record();
+        let (point, verdict) = (&record["points"][0], &record["verdict"]);
+        assert_eq!(record["outcome"], "target-lost");
+        assert!(count(point, "/stopped/waited") > 0, "{}", point["stopped"]);
+        assert_eq!(
+            (&verdict["wall"], &point["verdict"]["wall"]),
+            (&json!("unknown"), &json!("unknown"))
+        );
+        let name = verdict["name"].as_str().unwrap();
+        assert!(name.starts_with("the target stopped responding after "), "{name}");
+        let requests = &point["requests"];
+        let of = |name: &str| count(requests, &format!("/{name}"));
+        assert_eq!(of("sent"), of("completed") + of("failed") + of("unanswered"));
+    }
+}
+
+/// Two requests are sent at once, and the server closes after five responses: the sixth request is
+/// not processed.
+#[test]
+fn requests_that_the_server_did_not_take_have_a_name_and_are_sent_again_when_asked() {
+    let _turn = turn();
+    let sink = ["--threads", "1", "--close-after", "5", "--close-silently"];
+    let server = Server::start("target-sink", &sink);
+    let url = server.url("/");
+    let load = ["load", &url, "-c", "2", "-p", "2", "-n", "1000", "--warmup", "0"];
+    let (_, record) = measure(&load);
+    let point = &record["points"][0];
+    let of = |point: &Value, path: &str| count(point, path);
+    let unprocessed = of(point, "/errors/unprocessed");
+    assert!(unprocessed > 0 && of(point, "/requests/failed") == unprocessed, "{}", point["errors"]);
+    assert_eq!(of(point, "/requests/sent"), of(point, "/requests/completed") + unprocessed);
+    assert!(of(point, "/connections/crossed/connections") > 0, "{}", point["connections"]);
+    let said = run(&load);
+    assert!(said.stdout.contains("% unprocessed"), "{}", said.stdout);
+    assert!(said.stdout.contains("The server closes connections"), "{}", said.stdout);
+    assert!(said.stdout.contains("--retry-unprocessed"), "{}", said.stdout);
+    for (more, is_again) in [
+        (&["--retry-unprocessed"][..], true),
+        (&["--retry-unprocessed", "-X", "POST"][..], false),
+        (&["--retry-unprocessed=any", "-X", "POST"][..], true),
+    ] {
+        let (_, record) = measure(&[&load, more].concat());
+        let point = &record["points"][0];
+        let [sent, completed] =
+            ["sent", "completed"].map(|name| of(point, &format!("/requests/{name}")));
+        assert_eq!(sent, 1000);
+        assert_eq!(completed == 1000, is_again, "{more:?}: {}", point["requests"]);
+        assert_eq!(point["requests"]["retried"].as_u64().unwrap_or(0) > 0, is_again, "{more:?}");
+    }
+}
+
+#[test]
+fn few_requests_are_told_as_what_happened() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &["--threads", "1"]);
+    let url = server.url("/");
+    let said = run(&["load", &url, "-c", "2", "-R", "0.4", "-d", "3", "--warmup", "0"]);
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert!(lines[0].contains("2 requests, "), "{}", said.stdout);
+    assert!(said.stdout.contains("of 0.40/s asked"), "{}", said.stdout);
+    let said = run(&["load", &url, "-c", "50", "-n", "1", "--warmup", "0"]);
+    assert!(said.stdout.contains("1 request, "), "{}", said.stdout);
+    let rate = said.stdout.lines().find(|line| line.trim_start().starts_with("Rate")).unwrap();
+    assert!(rate.contains(".."), "the rate has bounds: {rate}");
+}
+
 /// So many requests that faults happen, however slow this host is.
 const MANY: [&str; 2] = ["-n", "3000"];
 const PIPELINED: [&str; 4] = ["-n", "3000", "-p", "4"];
@@ -172,12 +254,12 @@ fn hostile_responses_are_counted_and_never_crash_or_hang() {
         assert!(count(point, "/errors/parse") > 0, "a truncated response is not a response");
     });
     survives(&["--close-after", "10", "--close-silently"], &PIPELINED, |point| {
-        assert!(count(point, "/errors/closed") > 0);
+        assert!(count(point, "/errors/unprocessed") > 0, "used connections");
         assert!(count(point, "/requests/completed") > 0);
     });
     survives(&["--close-after", "10", "--reset", "--close-silently"], &PIPELINED, |point| {
         let of = |class: &str| count(point, &format!("/errors/{class}"));
-        assert!(of("reset") > of("closed"), "{}", point["errors"]);
+        assert!(of("unprocessed") > of("closed"), "{}", point["errors"]);
     });
     survives(&["--status", "500:10%"], &MANY, |point| {
         let share = count(point, "/status/5xx") as f64 / count(point, "/requests/sent") as f64;

@@ -198,6 +198,12 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
         let tick = &mut self.recorder.tick;
         self.ledger.close(tick, now_ns);
+        self.forget_lost();
+        let tick = &mut self.recorder.tick;
+        for state in self.pool.wanted_states() {
+            let most = &mut tick.turnover.crossed.responses_most;
+            *most = state.responses.max(*most);
+        }
         self.tally.close(&mut tick.targets);
         for state in self.pool.wanted_states() {
             tick.per_connection.record_n(state.served, 1);

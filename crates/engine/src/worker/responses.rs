@@ -77,6 +77,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let mut input = self.driver.bytes(buffer);
         let state = self.pool.state(slot);
         let early = state.sending.then(|| Early::begin(&self.recorder.tick, state.responses));
+        state.heard_ns = at_ns;
         let mut books = Books {
             tape: &self.tape,
             memories: &mut self.memories,
@@ -157,6 +158,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 self.fail_one(slot, ErrorClass::Parse, at_ns);
                 self.abandon(slot, Cause::Failure(class), at_ns);
             }
+            Ok(None) if state.responses > 0 => self.abandon(slot, Cause::Crossed, at_ns),
             _ => self.abandon(slot, Cause::Failure(class), at_ns),
         }
     }

@@ -38,9 +38,9 @@ pub const PHASES: [Phase; 4] = [Phase::Idle, Phase::Warmup, Phase::Measure, Phas
 
 /// Calls `show` with every number of some counters.
 pub(super) fn each_counter(counters: &mut Counters, show: &mut impl FnMut(&mut u64)) {
-    let Counters { sent, completed, failed, unanswered, unsent, waited, early, cut_good, .. } =
-        counters;
-    [sent, completed, failed, unanswered, unsent, waited, early, cut_good]
+    let Counters { sent, completed, failed, unanswered, unsent, waited, .. } = counters;
+    let Counters { early, cut_good, retried, .. } = counters;
+    [sent, completed, failed, unanswered, unsent, waited, early, cut_good, retried]
         .into_iter()
         .for_each(&mut *show);
     counters.status.iter_mut().for_each(&mut *show);
@@ -77,6 +77,12 @@ pub(super) fn each_other(counts: &mut Counts, show: &mut impl FnMut(&mut u64)) {
         &mut turnover.failed,
         &mut turnover.closed_by_us,
         &mut turnover.closed_by_peer,
+        &mut turnover.crossed.connections,
+        &mut turnover.crossed.responses.0,
+        &mut turnover.crossed.responses.1,
+        &mut turnover.crossed.idle_ns.0,
+        &mut turnover.crossed.idle_ns.1,
+        &mut turnover.crossed.responses_most,
         &mut starts.begun,
         &mut starts.established,
         &mut starts.failed,

@@ -45,6 +45,9 @@ pub fn check(case: &Case<'_>) -> Checked {
     if point.latency_ns.count == 0 {
         return Checked::unchecked(BOUND, "no request had a good response");
     }
+    if point.stopped.is_some() {
+        return Checked::unchecked(BOUND, "the target stopped responding");
+    }
     let worst = moved(point).max_by(|left, right| left.share().total_cmp(&right.share()));
     let late = point.lateness_ns.as_ref().and_then(highest).map_or_else(String::new, |late| {
         format!("; it sent requests up to {} late at {}", show_ns(late.1 as f64), late.0)

@@ -18,6 +18,9 @@ pub fn check(case: &Case<'_>) -> Checked {
     if case.point.load.curve.is_some() {
         return Checked::unchecked(&bound, "the planned rate changes");
     }
+    if case.point.stopped.is_some() {
+        return Checked::unchecked(&bound, "the target stopped responding");
+    }
     match steady::steadiness_of(case.point) {
         Steadiness::Steady { variation } => {
             let why = format!("half-second rates vary by {:.1} %", variation * 100.0);

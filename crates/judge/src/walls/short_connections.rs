@@ -9,6 +9,8 @@
 //! connection. There must be free places to serve: if all threads are at work, a pool of workers is
 //! full (A2), or most requests are at another service, a connection waits for a place and not for
 //! its handshake.
+//! Connections that the server closed while a request was on its way have a time-out or a limit of
+//! their own as the cause, which is reported with those requests; they are left out.
 //! Mimics: S1, S2 (handshakes make requests expensive; then the CPU is the wall, and the verdict
 //! mentions this one), A2 (requests on connections that are not accepted yet also wait unread), K1,
 //! K2, C7 (walls that short connections lead to; looked at first), a server that fails and closes
@@ -72,9 +74,11 @@ fn closed_by_server(case: &Case<'_>) -> Option<f64> {
     let point = case.point;
     // The count is of the whole level, so the responses must be too.
     let responses = point.requests.completed + point.unmeasured.completed;
-    // Those that we closed for what came on them are not the server's.
+    // Those that we closed for what came on them are not the server's; those that it closed as a
+    // request was on its way have a cause of their own.
     let ours: u64 = point.connections.faults.values().sum();
-    let reopened = point.connections.reopened.saturating_sub(ours);
+    let crossed = point.connections.crossed.as_ref().map_or(0, |crossed| crossed.connections);
+    let reopened = point.connections.reopened.saturating_sub(ours + crossed);
     let reopened = reopened as f64 / responses.max(1) as f64;
     (!asked && !point.is_churn() && reopened > REOPENED_MIN).then_some(reopened)
 }

@@ -35,6 +35,7 @@ fn visit() -> Visit {
         gathered,
         audience: None,
         ending: Outcome::Complete,
+        stopped: None,
         planned: None,
         window_begin_ns: SECOND_NS,
         warmup_ns: SECOND_NS / 2,

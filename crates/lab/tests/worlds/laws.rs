@@ -3,7 +3,8 @@
 use crate::stage::{MS, Seen, US};
 use crate::truth::{self, Fates, Truth, percentile};
 use model::histogram::Summary;
-use model::run::Point;
+use model::load::{LoadModel, Stop};
+use model::run::{Outcome, Point};
 use model::standing::{Figure, Standing};
 use std::collections::BTreeMap;
 
@@ -73,6 +74,7 @@ pub fn hold(findings: &mut Findings, seen: &Seen, index: usize, allowed: Allowed
     let truth = truth::of(seen, index, allowed.edge_ns);
     let point = &seen.run.record.points[index];
     conserved(findings, point, &truth);
+    ends_as_ordered(findings, seen, point);
     rate_holds(findings, point, &truth);
     if allowed.of == Of::Plan {
         in_flight_holds(findings, point, &truth);
@@ -107,6 +109,19 @@ fn conserved(findings: &mut Findings, point: &Point, truth: &Truth) {
     let in_tenths: u64 = point.per_100ms.iter().sum();
     if in_series != arrived || in_tenths != arrived {
         findings.wrong(format!("arrived {arrived}, series {in_series}, tenths {in_tenths}"));
+    }
+}
+
+/// In open loop nothing is due after the ordered end, so the window ends there, however late the
+/// worker notices.
+fn ends_as_ordered(findings: &mut Findings, seen: &Seen, point: &Point) {
+    let length_ns = point.window_ns.1 - point.window_ns.0;
+    let is_whole = seen.run.record.outcome == Outcome::Complete;
+    if let (Stop::AfterNs(ns), LoadModel::Open, true, None) =
+        (seen.drawn.trial.stop, point.load.model, is_whole, &seen.drawn.trial.search)
+        && length_ns != ns
+    {
+        findings.wrong(format!("a window of {ns} took {length_ns}"));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::page::{
     Axis, Block, Chart, ChartShape, Limit, Mark, Scale, Series, Unit, View, is_drawable,
 };
-use crate::wording::{interval, mark_of, per_second, rate_asked};
+use crate::wording::{asked_rate, interval, mark_of, per_second, rate_asked};
 use model::histogram::Summary;
 use model::order::OrderBy as _;
 use model::run::{Point, Run};
@@ -157,7 +157,7 @@ fn rate_series(points: &[&Point]) -> Vec<Series> {
     }];
     let asked = |point: &&Point| match point.is_churn() {
         true => point.load.rate,
-        false => point.offered_rate,
+        false => asked_rate(point),
     };
     if points.iter().any(|point| asked(point).is_some()) {
         let y = points.iter().map(asked).collect();

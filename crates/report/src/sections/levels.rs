@@ -2,8 +2,8 @@
 
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{
-    count, is_partial, latency, mark_of, microseconds, mixed_cost, ns, or_dash, point_mark,
-    rate_cell, rate_of, struck_phrases, wall_mark, wall_phrase,
+    asked_rate, count, is_partial, latency, mark_of, microseconds, mixed_cost, ns, or_dash,
+    point_mark, rate_cell, rate_of, struck_phrases, wall_mark, wall_phrase,
 };
 use model::claim::Claim;
 use model::load::LoadModel;
@@ -57,7 +57,7 @@ fn figures(points: &[Point]) -> Vec<LevelCell> {
         figures.push(figure(Column::numbers("depth"), |p| count(u64::from(p.load.depth))));
     }
     if any(|point| point.offered_rate.is_some()) {
-        figures.push(figure(Column::numbers("asked /s"), |p| or_dash(p.offered_rate, show_count)));
+        figures.push(figure(Column::numbers("asked /s"), |p| or_dash(asked_rate(p), show_count)));
     }
     figures.push(figure(Column::numbers("rate /s"), |point| {
         match point.events.is_some() || point.is_churn() {

@@ -7,9 +7,9 @@ use super::wall_words::{tone_of, wall_sentences};
 use crate::hosts::{Waits, near};
 use crate::page::{Banner, Block, Fact, Tone};
 use crate::wording::{
-    best_point, broken_gates, connect_time, count, delivery_cell, drift, failures_phrase, interval,
-    is_partial, latency, ns, or_dash, per_second, percent, plural, point_mark, point_phrase,
-    rate_cell, rate_of, wall_name,
+    best_point, broken_gates, connect_time, count, delivery_cell, drift, failures_phrase,
+    few_phrase, interval, is_partial, latency, ns, or_dash, per_second, percent, plural,
+    point_mark, point_phrase, rate_cell, rate_of, unprocessed_hint, unprocessed_phrase, wall_name,
 };
 use model::claim::Claim;
 use model::fleet::FleetRecord;
@@ -64,7 +64,11 @@ fn failures_sentence(run: &Run) -> Option<String> {
     } else {
         String::new()
     };
-    failures_phrase(point).map(|phrase| format!("Failures{at}: {phrase}."))
+    let phrases: Vec<String> =
+        failures_phrase(point).into_iter().chain(unprocessed_phrase(point)).collect();
+    let text = phrases.join("; ");
+    let hint = unprocessed_hint(point).map_or_else(String::new, |hint| format!(" {hint}"));
+    (!phrases.is_empty()).then(|| format!("Failures{at}: {text}.{hint}"))
 }
 
 fn unknown_banner(run: &Run, why: &str) -> Banner {
@@ -196,6 +200,10 @@ fn load_banner(run: &Run) -> Banner {
         let text = format!("NO GOOD RESPONSE, with {load}");
         return Banner { tone: Tone::Caution, text, lines: wall_sentences(verdict) };
     }
+    if let Some(few) = few_phrase(point) {
+        let text = format!("{few}, with {load}");
+        return Banner { tone: tone_of(verdict), text, lines: wall_sentences(verdict) };
+    }
     let text = format!("{rate}{around}, p50 {p50}, p99 {p99}, with {load}");
     Banner { tone: tone_of(verdict), text, lines: wall_sentences(verdict) }
 }
@@ -217,6 +225,9 @@ pub(crate) fn outcome_banner(run: &Run) -> Option<Banner> {
         Outcome::Interrupted => "INTERRUPTED",
         Outcome::TargetLost => "THE TARGET STOPPED RESPONDING",
     };
+    let last = record.points.last();
+    let stopped = last.and_then(|point| Some(point.stopped.as_ref()?.when(point.window_ns.0)));
+    let what = stopped.map_or(what.to_string(), |when| format!("{what} {when}"));
     let levels = record.trial.levels.len();
     let is_search = record.trial.question == Question::Find;
     let text = match record.points.iter().filter(|point| point.attempt == 1).count() {

@@ -11,6 +11,7 @@ mod overload;
 mod queues;
 mod ramps;
 mod searches;
+mod silences;
 mod workers;
 
 use crate::laws::{self, Findings};
@@ -65,6 +66,11 @@ pub const KINDS: &[Kind] = &[
     ramps::QUIET,
     searches::MM1,
     searches::SHEDDING,
+    silences::HUNG,
+    silences::HUNG_RAMP,
+    silences::HUNG_BUDGET,
+    silences::PAUSED,
+    silences::NEAR_TIMEOUT,
     workers::CLOSED,
     workers::OPEN,
 ];

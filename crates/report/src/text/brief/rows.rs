@@ -5,9 +5,10 @@ use super::{NAMES, Row, histogram, tables};
 use crate::sections::turnover::is_held;
 use crate::sections::{confirmation, network, profile, samples, summary, tool};
 use crate::wording::{
-    self, attempts_phrase, best_point, connect_time, count, failures_phrase, interval, is_partial,
-    ns, or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, reason_phrase,
-    sentence, share, statuses, struck_phrases, unsent_phrase, wall_code, with_names,
+    self, asked_rate, attempts_phrase, best_point, connect_time, count, failures_phrase, interval,
+    is_partial, ns, or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of,
+    reason_phrase, sentence, share, statuses, struck_phrases, unprocessed_hint, unprocessed_phrase,
+    unsent_phrase, wall_code, with_names,
 };
 use crate::wrap::{together, width};
 use model::claim::Claim;
@@ -277,7 +278,7 @@ fn rate(run: &Run, point: &Point) -> String {
         Standing::NotKnown { .. } => "not known".to_string(),
         Standing::Bounded { .. } => format!("{}/s", rate_cell(point)),
     };
-    let asked = point.offered_rate.map(|asked| format!(" of {} asked", per_second(asked)));
+    let asked = asked_rate(point).map(|asked| format!(" of {} asked", per_second(asked)));
     let ceiling = run.record.verdict.ceiling.as_ref();
     let ceiling = ceiling.filter(|_| point.standing.of(Figure::Rate).is_sound());
     let within = ceiling.and_then(interval).map(|within| format!("  ({within})"));
@@ -305,7 +306,7 @@ fn hint(run: &Run, point: &Point) -> Option<String> {
     if run.record.target.speaks_tls {
         return Some("The server speaks TLS on this port: use https:// in the URL.".to_string());
     }
-    if let Some(hint) = fault_hint(point) {
+    if let Some(hint) = fault_hint(point).or_else(|| unprocessed_hint(point)) {
         return Some(hint);
     }
     let all: u64 = point.status.values().sum();
@@ -352,7 +353,8 @@ fn failures(point: &Point) -> Option<Row> {
     let unsent = unsent_phrase(point);
     let unaccounted = point.requests.unaccounted;
     let unaccounted = (unaccounted > 0).then(|| format!("{} unaccounted for", count(unaccounted)));
-    let phrases = failures_phrase(point).into_iter().chain(unsent).chain(unaccounted);
+    let failed = failures_phrase(point).into_iter().chain(unprocessed_phrase(point));
+    let phrases = failed.chain(unsent).chain(unaccounted);
     let phrases: Vec<_> = phrases.chain(attempts_phrase(point)).collect();
     (!phrases.is_empty()).then(|| Row::inked("Failures", Ink::Caution, phrases.join("; ")))
 }

@@ -6,8 +6,8 @@ use crate::page::{Column, Mark, Table};
 use crate::sections::search;
 use crate::sections::turnover::{is_held, missed, never_open};
 use crate::wording::{
-    connect_time, count, delivery_cell, mark_of, missing_cell, ns, or_dash, plural, rate_cell,
-    rate_of, share,
+    asked_rate, connect_time, count, delivery_cell, mark_of, missing_cell, ns, or_dash, plural,
+    rate_cell, rate_of, share,
 };
 use model::histogram::Summary;
 use model::order::OrderBy as _;
@@ -58,7 +58,7 @@ fn cells(run: &Run) -> Vec<Cell> {
         cells.push(cell(Column::numbers("depth"), |p| count(u64::from(p.load.depth))));
     }
     if any(|point| point.offered_rate.is_some()) {
-        cells.push(cell(Column::numbers("asked/s"), |p| or_dash(p.offered_rate, show_count)));
+        cells.push(cell(Column::numbers("asked/s"), |p| or_dash(asked_rate(p), show_count)));
     }
     cells.push(cell(Column::numbers("rate/s"), rate_cell));
     cells.push(cell(Column::words("").rank(5), move |point| {

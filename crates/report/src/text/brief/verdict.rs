@@ -4,7 +4,7 @@ use crate::page::{Banner, Tone};
 use crate::sections::summary;
 use crate::sections::turnover;
 use crate::wording::{
-    best_point, connect_time, count, delivery_cell, ends, failed_share, named_wall, per_second,
+    best_point, connect_time, count, delivery_cell, ends, few_phrase, named_wall, per_second,
     plural, point_phrase, rate_cell, rate_of, share, wall_name,
 };
 use crate::wrap::width;
@@ -148,14 +148,22 @@ fn known(run: &Run) -> Vec<Clause> {
         (Question::Load, Some(point), _) => one_level(point),
         _ => ceiling(run),
     };
-    let is_worth = |point: &&Point| failed_share(point) >= SHARE_MIN && !is_silent(point);
-    let failed = point.filter(is_worth).map(|point| {
-        let requests = &point.requests;
-        share(requests.failed + requests.unanswered, requests.sent)
-    });
-    clauses.extend(failed.map(|share| clause(0, format!("{share} % failed"))));
+    // Requests that the server did not process stand apart from those that it failed.
+    for (what, count) in point.filter(|point| !is_silent(point)).map_or([("", 0); 2], lost) {
+        let sent = point.map_or(0, |point| point.requests.sent);
+        let is_worth = count as f64 >= SHARE_MIN * sent as f64 && count > 0;
+        let text = || format!("{} % {what}", share(count, sent));
+        clauses.extend(is_worth.then(|| clause(0, text())));
+    }
     clauses.push(wall(&run.record.verdict));
     clauses
+}
+
+/// Requests without a good response: those that failed, and those that were not processed.
+fn lost(point: &Point) -> [(&'static str, u64); 2] {
+    let all = point.requests.failed + point.requests.unanswered;
+    let unprocessed = point.unprocessed();
+    [("failed", all.saturating_sub(unprocessed)), ("unprocessed", unprocessed)]
 }
 
 /// Another tool made the load.
@@ -173,6 +181,9 @@ fn is_silent(point: &Point) -> bool {
 fn one_level(point: &Point) -> Vec<Clause> {
     if is_silent(point) {
         return vec![no_good_response(point.requests.sent)];
+    }
+    if let Some(few) = few_phrase(point) {
+        return vec![clause(0, few)];
     }
     let rate = match rate_of(point) {
         Some(rate) if point.standing.of(Figure::Rate).is_sound() => per_second(rate),
