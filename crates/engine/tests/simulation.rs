@@ -166,6 +166,9 @@ fn assert_divided(account: &Account, context: &str) {
     whole.errors = sum.errors;
     // Nor do counts of the schedule.
     (whole.unsent, whole.waited) = (0, 0);
+    // A request that is sent again belongs to its target once.
+    assert!(whole.bytes_sent == sum.bytes_sent || whole.retried > 0, "{context}: bytes of targets");
+    (whole.retried, whole.bytes_sent) = (0, sum.bytes_sent);
     assert_eq!(sum, whole, "{context}: targets");
     assert_eq!(sum.errors.requests(), account.measured.errors.requests(), "{context}: errors");
 }

@@ -136,9 +136,10 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].load.duration_s",
         "Length of the measured window. Open loop: as ordered. Closed loop: from its start to the \
-         last instant at which requests were sent. Count-based (-n): from its start to the last outcome of a request: a \
-         response with any status, a failure, or no response. Where no duration was given it is \
-         ten times the mean latency of the warm-up when that is longer, up to trial.window_max_ns.",
+         last instant at which requests were sent. Count-based (-n): from its start to the last \
+         outcome of a request: a response with any status, a failure, or no response. Where no \
+         duration was given it is ten times the mean latency of the warm-up when that is longer, \
+         up to trial.window_max_ns.",
     ),
     (
         "points[].requests",
@@ -146,31 +147,32 @@ const DEFINITIONS: &[(&str, &str)] = &[
          + failed + unanswered. completed: whole response with status 2xx or 3xx and no failed \
          check. failed: whole response with another status or a failed check, or an error of \
          class timeout, reset, closed, parse, unsolicited or unprocessed. unanswered: no whole \
-         response when the drain ended. The drain lasts at most as long as the time-out (-T) and ends when \
-         nothing is in flight, so there are unanswered requests only where it was cut short: the \
-         run was interrupted, or they could not change the result of a trial of a search. \
-         planned: the number requested (-n), or in open loop the number due in the window; else \
-         null. unsent: planned and never sent, so that planned = sent + unsent. waited: sent, but \
-         without a free slot when they were due. arrived: good responses that arrived in the \
-         window, those to requests of the warm-up included: the count behind rate, series and \
-         per_100ms; null in older records. early: had a response, with any status, before the \
-         kernel had taken the whole request; their service time ends before the request does. \
-         cut: those of them that are completed although the connection ended before the rest was \
-         sent. retried: sent again because the server had not processed them \
+         response when the drain ended. The drain lasts at most as long as the time-out (-T) and \
+         ends when nothing is in flight, so there are unanswered requests only where it was cut \
+         short: the run was interrupted, or they could not change the result of a trial of a \
+         search. planned: the number requested (-n), or in open loop the number due in the \
+         window; else null. unsent: planned and never sent, so that planned = sent + unsent. \
+         waited: sent, but without a free slot when they were due. arrived: good responses that \
+         arrived in the window, those to requests of the warm-up included: the count behind rate, \
+         series and per_100ms; null in older records. early: had a response, with any status, \
+         before the kernel had taken the whole request; their service time ends before the \
+         request does. cut: those of them that are completed although the connection ended before \
+         the rest was sent. retried: sent again because the server had not processed them \
          (--retry-unprocessed): such a request stays in flight, sent counts it once, its one \
          outcome is that of its last send, its latency and its time-out count from its first \
-         planned or sent instant, and bytes.sent counts every send. All three are absent when zero.",
+         planned or sent instant, and bytes.sent counts every send. All three are absent when \
+         zero.",
     ),
     (
         "points[].errors",
-        "Classes timeout, reset, closed, parse, unsolicited and unprocessed count requests and are \
-         part of requests.failed. unsolicited: bytes came before their response that no request had asked \
-         for; those behind a malformed response have its class, parse. unprocessed: on a \
-         connection that had answered, the server closed or reset it before any byte of the \
-         response; or the request was pipelined behind a response that announced the end (RFC \
-         9112, 9.3.1 and 9.6). Text and page tell them apart from failures. Classes connect, tls, \
-         ports and fds count connection attempts since the level was ordered and are not \
-         requests.",
+        "Classes timeout, reset, closed, parse, unsolicited and unprocessed count requests and \
+         are part of requests.failed. unsolicited: bytes came before their response that no \
+         request had asked for; those behind a malformed response have its class, parse. \
+         unprocessed: on a connection that had answered, the server closed or reset it before any \
+         byte of the response; or the request was pipelined behind a response that announced the \
+         end (RFC 9112, 9.3.1 and 9.6). Text and page tell them apart from failures. Classes \
+         connect, tls, ports and fds count connection attempts since the level was ordered and \
+         are not requests.",
     ),
     (
         "points[].status",
@@ -354,12 +356,12 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].connections.crossed",
         "Connections of the level that had answered, and that the server closed or reset before \
-         any byte of the next response. responses_min and responses_max: responses on one of them. \
-         idle_min_ns and idle_max_ns: from the last byte received on one of them to the send of \
-         the request that met the close. responses_most: responses on any connection that has \
-         ended, or was open at the end. The same number of responses on at least three of them, and \
-         on no connection more, is a limit of requests per connection; about the same idle time, \
-         of 100 ms or more, is a keep-alive time-out. Absent without any.",
+         any byte of the next response. responses_min and responses_max: responses on one of \
+         them. idle_min_ns and idle_max_ns: from the last byte received on one of them to the \
+         send of the request that met the close. responses_most: responses on any connection that \
+         has ended, or was open at the end. The same number of responses on at least three of \
+         them, and on no connection more, is a limit of requests per connection; about the same \
+         idle time, of 100 ms or more, is a keep-alive time-out. Absent without any.",
     ),
     (
         "points[].stopped",

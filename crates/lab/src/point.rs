@@ -9,6 +9,7 @@ use judge::observe::Observed;
 use model::curve::Curve;
 use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
+use model::lost::CrossedInfo;
 use model::punctual::{Window, punctual};
 use model::run::{
     Arrived, Bytes, ConnectionInfo, CpuCost, CrossedInfo, Handshakes, InFlight, LoadInfo, LoopInfo,

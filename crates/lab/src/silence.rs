@@ -1,9 +1,9 @@
 //! A target that takes requests and sends nothing any more.
 //!
-//! A hung or stopped process refuses nothing: its kernel goes on to accept connections and requests.
-//! What tells is what never comes. The target counts as stopped when no byte came from some instant
-//! on until the level was over, although requests were due and waited. Slow requests alone do not
-//! look like that:
+//! A hung or stopped process refuses nothing: its kernel goes on to accept connections and
+//! requests. What tells is what never comes. The target counts as stopped when no byte came from
+//! some instant on until the level was over, although requests were due and waited. Slow requests
+//! alone do not look like that:
 //! - The silence lasted for longer than the time-out of a request.
 //! - While requests were still due it lasted for over twice the longest silence that ended before,
 //!   so neither a stall of the usual length nor a server with few responses is enough.
@@ -14,7 +14,7 @@
 //! In: ticks, and when the load of a level began. Out: the instant, if the target stopped.
 //! Never: a verdict while bytes may still come, or about a target that never sent any.
 
-use model::run::Stopped;
+use model::lost::Stopped;
 use model::tick::{ErrorClass, Tick};
 
 /// Ticks are this long: a silence is not known better, nanoseconds.

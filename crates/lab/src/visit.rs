@@ -1,7 +1,8 @@
 //! The results of one visit of a level.
 
 use crate::gather::Gathered;
-use model::run::{Outcome, Stopped};
+use model::lost::Stopped;
+use model::run::Outcome;
 
 /// The results of one visit of a level.
 #[derive(Debug, Clone)]

@@ -45,6 +45,7 @@ pub mod claim;
 pub mod ending;
 pub mod fingerprint;
 pub mod fleet;
+pub mod lost;
 pub mod perturbation;
 pub mod printable;
 pub mod profile;

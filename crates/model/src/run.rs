@@ -13,6 +13,7 @@ use crate::fingerprint::Fingerprint;
 use crate::fleet::{AgentPoint, FleetRecord};
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Life, LoadModel, Spacing, Trial};
+use crate::lost::{CrossedInfo, Stopped};
 use crate::maps::IntoMap;
 use crate::objective::Expectation;
 use crate::perturbation::Perturbation;

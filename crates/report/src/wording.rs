@@ -5,6 +5,7 @@ use crate::wrap::{fit, width};
 use model::claim::Claim;
 use model::experiment::{Contrast, Design};
 use model::load::Stop;
+use model::lost::{CloseLimit, CrossedInfo};
 use model::order::OrderBy as _;
 use model::printable::printable;
 use model::run::{CloseLimit, CrossedInfo, Outcome, Point, RequestInfo, Run, TurnoverInfo};

@@ -189,8 +189,8 @@ fn requests_that_the_server_did_not_take_have_a_name_and_are_sent_again_when_ask
     assert!(said.stdout.contains("--retry-unprocessed"), "{}", said.stdout);
     for (more, is_again) in [
         (&["--retry-unprocessed"][..], true),
-        (&["--retry-unprocessed", "-X", "POST"], false),
-        (&["--retry-unprocessed=any", "-X", "POST"], true),
+        (&["--retry-unprocessed", "-X", "POST"][..], false),
+        (&["--retry-unprocessed=any", "-X", "POST"][..], true),
     ] {
         let (_, record) = measure(&[&load, more].concat());
         let point = &record["points"][0];

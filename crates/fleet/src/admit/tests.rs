@@ -5,7 +5,7 @@ use crate::message::OpenPace;
 use model::fleet::{Part, Share, Shares};
 use model::load::{Fanout, Hold, Life, Spacing};
 use model::route::Resolution;
-use model::tls::ProxyChoice;
+use model::tls::{ProxyChoice, ProxyWay};
 use proptest::prelude::*;
 
 fn limits(rate_max: Option<f64>) -> Limits {
@@ -66,6 +66,7 @@ fn ways_around_the_list_are_refused() {
     assert!(at.contains("user name"), "{at}");
     let proxy = ProxyChoice {
         url: "http://evil.test".to_string(),
+        way: ProxyWay::Tunnel,
         target: "x.a.test:80".to_string(),
         authorization: None,
     };

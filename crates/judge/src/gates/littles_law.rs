@@ -62,7 +62,9 @@ fn edges(point: &Point, mean_windows: f64) -> (f64, f64) {
     if mean_windows <= SHARE_SHORT {
         return (0.0, 0.0);
     }
-    let at = |in_flight: Option<f64>| in_flight.unwrap_or(0.0) * mean_windows.min(1.0);
+    // Without requests from before the window the net count of crossings says it all.
+    let most = point.unmeasured.sent as f64;
+    let at = |in_flight: Option<f64>| in_flight.unwrap_or(0.0).min(most) * mean_windows.min(1.0);
     (at(point.in_flight.first), at(point.in_flight.last))
 }
 
@@ -80,6 +82,7 @@ mod tests {
             point.load.duration_s = 2.0;
             (point.requests.completed, point.requests.arrived) = (200, Some(200));
             (point.rate, point.service_ns.mean) = (100.0, Some(1_900_000_000));
+            point.unmeasured.sent = 300;
             let flying = &mut point.in_flight;
             (flying.mean, flying.first, flying.last) =
                 (Some(in_flight), Some(in_flight), Some(in_flight));

@@ -10,6 +10,8 @@
 //! loop the next request also waits for the generator, so there the mean must differ, because the
 //! same number in flight at a lower latency gives a higher rate (Little's law). A generator without
 //! CPU time (C1, C2) is full, and that wall is named instead.
+//! In open loop at least half as many requests must be that late as exceed the figure: the bound is
+//! for the worst case, and beside a stall of the target a handful of them seems to move it.
 //! Mimics: a neighbour on the generator's CPUs, a throttled group (the verdict also names them if
 //! it has evidence of them).
 //! Confirm: a lower rate, more threads or a second host makes the generator delay collapse.
