@@ -140,6 +140,7 @@ impl Fixture {
             turnover: None,
             events: None,
             requests: RequestInfo {
+                retried: 0,
                 planned: None,
                 sent: completed,
                 completed,
@@ -217,6 +218,7 @@ fn load(connections: u32) -> LoadInfo {
 fn connection_info(connections: u32) -> ConnectionInfo {
     let count = u64::from(connections);
     ConnectionInfo {
+        crossed: None,
         asked: count,
         opened: count,
         served: count,

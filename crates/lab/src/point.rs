@@ -12,9 +12,9 @@ use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
 use model::lost::CrossedInfo;
 use model::punctual::{Window, punctual};
 use model::run::{
-    Arrived, Bytes, ConnectionInfo, CpuCost, CrossedInfo, Handshakes, InFlight, LoadInfo, LoopInfo,
-    Outcome, Point, RequestInfo, Unmeasured, count_codes, count_errors, count_mismatches,
-    count_requests, count_status,
+    Arrived, Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
+    Point, RequestInfo, Unmeasured, count_codes, count_errors, count_mismatches, count_requests,
+    count_status,
 };
 use model::series::{Moments, Second};
 use model::standing::Standings;

@@ -8,7 +8,7 @@ use model::load::Stop;
 use model::lost::{CloseLimit, CrossedInfo};
 use model::order::OrderBy as _;
 use model::printable::printable;
-use model::run::{CloseLimit, CrossedInfo, Outcome, Point, RequestInfo, Run, TurnoverInfo};
+use model::run::{Outcome, Point, RequestInfo, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
 use model::tick::ErrorClass;
 use model::units::{NS_PER_S, show_count};

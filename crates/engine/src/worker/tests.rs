@@ -7,7 +7,7 @@ use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
 use model::curve::Curve;
-use model::load::{DriverKind, Life, Request, Spacing};
+use model::load::{DriverKind, Life, Request, Retry, Spacing};
 use model::tick::{ErrorClass, Phase, Tick};
 use rtrb::RingBuffer;
 use std::collections::VecDeque;
@@ -169,6 +169,7 @@ fn job() -> Job {
         depth_max: DEPTH,
         timeout_ns: 1_000_000_000,
         connect_timeout_ns: 1_000_000_000,
+        retry: Retry::Never,
         coalesce_ns: 0,
         seed: 1,
     }
