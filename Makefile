@@ -202,7 +202,7 @@ bench-live: build ## what watchers of --live cost, in pairs: PAIRS=20 WATCHERS=1
 bench-truth: build ## what load generators report against what is true
 	$(BENCH) truth $(ARGS)
 
-behaviours: build ## what ceiling, wrk, oha and h2load report of 20 servers: ONLY=a,b TOOLS=wrk
+behaviours: build ## what ceiling, wrk, oha and h2load report of 26 servers: ONLY=a,b TOOLS=wrk
 	./scripts/need wrk wrk
 	./scripts/need h2load nghttp2-client
 	test -x .cache/peers/bin/oha || cargo install oha --locked --root .cache/peers || \

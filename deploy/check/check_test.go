@@ -291,8 +291,8 @@ const systemdMin = 252
 // What our units and every service refer to.
 var targets = []string{"sysinit", "basic", "shutdown", "network", "network-online", "multi-user"}
 
-// verify returns the output of systemd-analyze for a unit, which sees no other unit of this machine:
-// one of another package may have a fault.
+// verify returns the output of systemd-analyze for a unit, which sees no other unit of this
+// machine: one of another package may have a fault.
 func verify(t *testing.T, name, text string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -14,7 +14,6 @@ mod conservation;
 pub(crate) mod cpu_states;
 mod delivery;
 mod early;
-mod few;
 mod littles_law;
 mod percentiles;
 pub(crate) mod release;
@@ -285,7 +284,7 @@ pub fn standings(case: &Case<'_>) -> Standings {
             standings.add(*figure, left.unwrap_or_else(nothing));
         }
     }
-    let rates = [few::rate(case.point), stopped_rate(case.point)];
+    let rates = [crate::few::rate(case.point), stopped_rate(case.point)];
     rates.into_iter().flatten().for_each(|standing| standings.add(Figure::Rate, standing));
     for figure in LATENCIES {
         if let Some(absent) = percentiles::absent(case.point, figure) {

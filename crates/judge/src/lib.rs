@@ -32,6 +32,7 @@ mod residence;
 mod tool;
 pub use tool::judge_tool;
 
+mod few;
 pub mod fingerprints;
 mod plateau;
 pub mod ramp;

@@ -60,8 +60,8 @@ pub fn keep_requests(kept: &mut Trial, trial: &Trial) {
     }
 }
 
-/// The tape of requests as the first server on the way gets them: a proxy that reads them gets whole
-/// URLs, and our name there.
+/// The tape of requests as the first server on the way gets them: a proxy that reads them gets
+/// whole URLs, and our name there.
 pub fn tape(trial: &Trial, requests: &[Request], batch_max: u32) -> Result<Tape, EncodeError> {
     let Some(proxy) = trial.proxy.as_ref().filter(|proxy| !proxy.tunnels()) else {
         return Tape::new(requests, batch_max);

@@ -182,7 +182,7 @@ pub(crate) fn address(text: &str) -> Option<String> {
         Some((ip, zone)) => (ip, Some(zone.strip_prefix("25").unwrap_or(zone))),
         None => (text, None),
     };
-    ip.parse::<std::net::Ipv6Addr>().ok()?;
+    let ip = ip.parse::<std::net::Ipv6Addr>().ok()?;
     let Some(zone) = zone else { return Some(ip.to_string()) };
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:@".contains(&byte);
     (!zone.is_empty() && zone.bytes().all(is_name)).then(|| format!("{ip}%{zone}"))

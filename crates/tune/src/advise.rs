@@ -102,9 +102,10 @@ pub fn no_ground(signals: &Signals) -> Option<String> {
     Some(format!("other processes used {:.0} % of the server's CPUs", 100.0 * share))
 }
 
-/// What may help where there is no ground for a prediction is not known.
+/// What may help where there is no ground for a prediction is not known; what cannot help stays so.
 fn without_ground(signals: &Signals, said: Prediction) -> Prediction {
-    match no_ground(signals).filter(|_| said.basis == Basis::Bounded) {
+    let may_help = said.basis == Basis::Bounded && stands_out(&said, signals);
+    match no_ground(signals).filter(|_| may_help) {
         Some(why) => Prediction::unknown(format!("{why}; {}", said.arithmetic), &said.reconsider),
         None => said,
     }

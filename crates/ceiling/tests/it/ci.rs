@@ -55,7 +55,7 @@ fn a_file_says_what_the_exit_code_says() {
     let notes: Vec<_> = said.stderr.lines().filter(|line| line.starts_with("::error ")).collect();
     assert_eq!(notes.len(), 2, "{}", said.stderr);
     assert!(notes[0].starts_with("::error title=ceiling%3A p50<1ns::missed"), "{}", notes[0]);
-    assert!(said.stderr.contains("times over"), "the margin: {}", said.stderr);
+    assert!(said.stderr.contains("times the bound"), "the margin: {}", said.stderr);
 
     drop(server);
     let (said, xml, summary) = reported(&folder, &url, &[]);

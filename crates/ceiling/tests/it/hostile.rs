@@ -158,6 +158,7 @@ fn runs_of(folder: &Folder, server: &Server) -> String {
         fs::create_dir_all(&place).unwrap();
         fs::write(place.join(file), bytes).unwrap();
         fs::write(place.join("plan.toml"), "").unwrap();
+        fs::write(place.join("readings.ndjson"), "").unwrap();
     }
     folder.file("runs")
 }
@@ -330,7 +331,7 @@ fn every_command_that_prints_is_fed_with_hostile_text() {
     assert!(commands.len() > 30, "{commands:?}");
     let groups = ["tune", "probe", "fleet", "journal"];
     for command in commands.into_iter().filter(|command| !groups.contains(command)) {
-        let is_run = source.contains(&format!("\"{command}\", &"))
+        let is_run = source.contains(&format!("\"{command}\", "))
             || source.contains(&format!("[\"{command}\""))
             || source.contains(&format!(" \"{command}\""));
         assert!(is_run || ELSEWHERE.iter().any(|(name, _)| *name == command), "ceiling {command}");

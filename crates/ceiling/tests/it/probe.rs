@@ -238,7 +238,7 @@ fn prometheus_reads_counters_and_nothing_else() {
         response.contains("listener_backlog{") && response.contains("# TYPE ceiling_netstat ")
     };
     while !is_whole(&response) && begin.elapsed() < Duration::from_secs(20) {
-        response = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        response = ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     }
     let (head, text) = response.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");

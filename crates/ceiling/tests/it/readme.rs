@@ -104,7 +104,7 @@ const LINES: &[Line] = &[
     line("ceiling audit --text page.md", &[]).codes(&[0, 3]),
     line("ceiling advise RUN", &[]),
     line("ceiling tune plan", &["--run", "none"]),
-    line("ceiling load URL --profile auto", SHORT),
+    line("ceiling load URL --profile auto", &["-d", "1300ms", "-c", "2", "-t", "1"]),
     line("ceiling load --help", &[]),
 ];
 

@@ -68,9 +68,10 @@ pub fn test(case: &Case<'_>) -> Test {
     Test::Seen(seen.fixed_by(format!("{next}, or lower the rate (-R {lower})")))
 }
 
-/// Whether enough requests were late to be what moved a figure: half as many as exceed it. The bound
-/// of the gate is for the worst case. Where a target stalls, nothing lies between fast responses and
-/// requests that still wait, so that a handful of late requests seem to move a rank there by much.
+/// Whether enough requests were late to be what moved a figure: half as many as exceed it. The
+/// bound of the gate is for the worst case. Where a target stalls, nothing lies between fast
+/// responses and requests that still wait, so that a handful of late requests seem to move a rank
+/// there by much.
 fn is_late_enough(case: &Case<'_>, moved: Moved) -> bool {
     let point = case.point;
     let (Some(late), Some((above, share))) = (&point.lateness_ns, half_above(moved.figure)) else {

@@ -132,8 +132,8 @@ fn kept(run: String, runs: &Path) -> Result<String, String> {
 }
 
 /// Runs it to its end with this input and returns its output. Once `stop` is set it gets SIGTERM,
-/// because a process that a shell started in the background may ignore SIGINT. A key on the terminal
-/// must not reach it as well, because the second of two signals would end it at once.
+/// because a process that a shell started in the background may ignore SIGINT. A key on the
+/// terminal must not reach it as well, because the second of two signals would end it at once.
 fn output(mut command: Command, input: &[u8], stop: &AtomicBool) -> io::Result<Output> {
     command.process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -54,7 +54,8 @@ fn options_with_files_are_classified_as_such() {
         let name = argument.get_long().unwrap_or_default();
         let value = argument.get_value_names().unwrap_or_default();
         let is_file = value.iter().any(|value| ["FILE", "PATH", "DIR"].contains(&value.as_str()));
-        let is_known = OURS.contains(&name) || name == "write-path";
+        // Paths of URLs.
+        let is_known = OURS.contains(&name) || ["events", "write-path"].contains(&name);
         assert!(!is_file || is_known || reach(argument) != Some(Reach::Load), "--{name}");
     }
 }

@@ -19,8 +19,8 @@ pub fn plan(rows: &[Row], run: Option<&str>, detail: Detail) -> Page {
     };
     let title = "ceiling tune plan".to_string();
     if worth.is_empty() && detail < Detail::Evidence {
-        let by = run.map_or(String::new(), |run| format!(", predicted from run {run}"));
-        let subtitle = format!("Nothing to propose: no knob could help{by}.");
+        let by = run.map_or("no knob could help".to_string(), |run| format!("by run {run}"));
+        let subtitle = format!("Nothing to propose, {by}.");
         return Page { title, subtitle, blocks: vec![Block::Text(rest.counted())] };
     }
     let mut blocks = vec![Block::Text(match run {

@@ -241,8 +241,8 @@ impl ResolvesClientCert for Pocket {
     }
 }
 
-/// Accepts any certificate, and so any signature by it over the handshake: one of version 1, or with
-/// a key that is too short to be verified here, has none that could be checked. Who can make a
+/// Accepts any certificate, and so any signature by it over the handshake: one of version 1, or
+/// with a key that is too short to be verified here, has none that could be checked. Who can make a
 /// certificate that is not looked at can make its signature as well.
 #[derive(Debug)]
 struct Unverified;
