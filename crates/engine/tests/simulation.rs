@@ -164,8 +164,8 @@ fn assert_divided(account: &Account, context: &str) {
     // Failed attempts to connect belong to no target.
     let mut whole = account.measured;
     whole.errors = sum.errors;
-    // Nor do counts of the schedule.
-    (whole.unsent, whole.waited) = (0, 0);
+    // Nor do counts of the schedule; what responses consist of is counted for the whole alone.
+    (whole.unsent, whole.waited, whole.parts) = (0, 0, sum.parts);
     // A request that is sent again belongs to its target once.
     assert!(whole.bytes_sent == sum.bytes_sent || whole.retried > 0, "{context}: bytes of targets");
     (whole.retried, whole.bytes_sent) = (0, sum.bytes_sent);

@@ -101,8 +101,7 @@ fn totals(shown: &Shown<'_>) -> String {
         "finished in {}, {:.2} req/s, {}B/s\nrequests: {total} total, {} started, {done} done, \
          {succeeded} succeeded, {} failed, {errored} errored, {timeout} timeout\nstatus codes: \
          {of_2xx} 2xx, {of_3xx} 3xx, {of_4xx} 4xx, {of_5xx} 5xx\ntraffic: {} total, {} headers \
-         (space \
-         savings 0.00%), {} data\n",
+         (space savings 0.00%), {} data\n",
         time(shown.point.load.duration_s * 1e9),
         shown.per_second(done),
         binary(shown.per_second(bytes.received) as u64),
