@@ -218,7 +218,7 @@ pub fn show_fixed(value: f64, decimals: usize) -> String {
 
 /// A number of things, short enough for a table: `812`, `17.4k`, `1.33M`.
 pub fn show_count(value: f64) -> String {
-    if !(value.abs() < LONG) {
+    if !value.is_finite() || value.abs() >= LONG {
         return show_fixed(value, 0);
     }
     let (scaled, suffix) = match value.abs() {

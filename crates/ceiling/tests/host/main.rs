@@ -3,6 +3,8 @@
 //! They run in virtual machines (`make test-host`) and refuse to run elsewhere. They check counts
 //! and effects, and nothing that depends on time.
 
+#![allow(clippy::disallowed_macros, reason = "a test prints for whoever reads its log")]
+
 #[path = "../harness/mod.rs"]
 mod harness;
 #[path = "../harness/spare.rs"]

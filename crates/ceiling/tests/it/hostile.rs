@@ -140,8 +140,10 @@ const RUN_ID: &str = "20260101T000000-r";
 
 /// A directory of runs with a run and an experiment, also with names that are attacks.
 fn runs_of(folder: &Folder, server: &Server) -> String {
+    let kept = folder.file("kept");
     let load = ["load", &server.url("/"), "-n", "60", "-c", "1", "-t", "1", "--json", "-R", "200"];
-    let said = run(&load);
+    let said = run(&[&load[..], &["--runs", &kept]].concat());
+    let kept = fs::read_dir(&kept).unwrap().flatten().next().unwrap().path();
     let record = poisoned::<Record>(said.stdout.as_bytes());
     let results = root().join("journal/10-gomaxprocs/results");
     let result = fs::read_dir(results).unwrap().flatten().next().unwrap().path();
@@ -156,9 +158,11 @@ fn runs_of(folder: &Folder, server: &Server) -> String {
     ] {
         let place = folder.path.join("runs").join(name);
         fs::create_dir_all(&place).unwrap();
+        if file == "run.json" {
+            copied(&kept, &place);
+        }
         fs::write(place.join(file), bytes).unwrap();
         fs::write(place.join("plan.toml"), "").unwrap();
-        fs::write(place.join("readings.ndjson"), "").unwrap();
     }
     folder.file("runs")
 }

@@ -4,6 +4,8 @@
 //! compare requests, statuses, bytes, records, exit codes and texts, and never a rate, a latency or
 //! a verdict. Those are in `tests/truth`; tests that change a host are in `tests/host`.
 
+#![allow(clippy::disallowed_macros, reason = "a test prints for whoever reads its log")]
+
 #[path = "../harness/mod.rs"]
 mod harness;
 

@@ -2,7 +2,6 @@
 
 use crate::harness::{Folder, Said, ceiling, root, run, turn};
 use std::fs;
-use std::process::Command;
 
 #[test]
 fn wrong_words_get_an_example() {

@@ -3,6 +3,8 @@
 //! Each test measures once and may fail if something else runs. `make test-truth` runs all of them
 //! many times, as root, and requires each to pass nine times of ten.
 
+#![allow(clippy::disallowed_macros, reason = "a test prints for whoever reads its log")]
+
 #[path = "../harness/mod.rs"]
 mod harness;
 
