@@ -293,9 +293,11 @@ fn responses_that_come_before_their_request_is_out_are_counted_and_so_is_what_wa
             let Counters { completed, failed, early, cut_good, bytes_sent, .. } = came.counters;
             let what = format!("{driver:?}, {status}, {reads:?}: {:?}", came.counters);
             assert_eq!((completed, failed), fates, "{what}");
-            // Where the server reads on, the kernel may take the rest before the response is seen.
-            let early = if reads == Reads::Later { early.max(odd.0) } else { early };
-            assert_eq!((early, cut_good), odd, "{what}");
+            // Where the server reads on, the kernel may take the rest of some before their response
+            // is seen.
+            let fewest = if reads == Reads::Later { 1 } else { odd.0 };
+            assert!((fewest..=odd.0).contains(&early), "{what}");
+            assert_eq!(cut_good, odd.1, "{what}");
             let (taken, read) = (came.counters.bytes_taken(), read.load(Ordering::Relaxed));
             match reads {
                 Reads::Nothing => assert!(read <= taken && taken < bytes_sent, "{what}"),

@@ -63,7 +63,7 @@ pub fn front(tool: Tool) -> Option<&'static Front> {
 const TIME: &[&str] = &["-d", "-n"];
 const COUNT: &[&str] = &["-n", "-d"];
 
-/// These tools measure from the first request on, unless they are told to wait.
+/// These tools measure from the first request on, unless an option makes them wait.
 const COLD: (&[&str], &str) = (&["--warmup"], "0");
 
 impl<'a> Shown<'a> {

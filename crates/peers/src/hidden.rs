@@ -107,7 +107,7 @@ fn timed(tool: Tool, point: &Point) -> Option<String> {
     })
 }
 
-/// hey follows redirects unless it is told not to.
+/// hey follows redirects unless an option forbids it.
 fn redirects(tool: Tool, point: &Point) -> Option<String> {
     let redirected = point.status.get("3xx").copied().filter(|count| *count > 0)?;
     (tool == Tool::Hey).then(|| {
