@@ -35,9 +35,9 @@ pub struct Http1 {
     bytes: u64,
     /// Bytes of body or chunk still to come.
     remaining: u64,
-    /// Those of `bytes` that are not of the body.
+    /// Those of `bytes` that are not of a body without an announced length.
     framing: u64,
-    /// Of the response that was complete last.
+    /// Of the responses that were complete since they were taken.
     parts: Parts,
 }
 
@@ -199,7 +199,8 @@ impl Session for Http1 {
         Ok(Some(RequestId::Oldest))
     }
 
-    #[inline]
+    // A call costs as much as a response whose head is known.
+    #[inline(always)]
     fn receive<W: Witness>(
         &mut self,
         input: &mut &[u8],
@@ -209,11 +210,25 @@ impl Session for Http1 {
     ) -> Result<Option<Response>, ProtocolError> {
         let is_new = self.state == State::Start && self.bytes == 0;
         if is_new && let Some(seen) = shapes.recognise(input, expect) {
-            self.bytes = seen.bytes as u64;
             self.head.status = seen.status;
+            let (head, rest) = input.split_at(seen.bytes);
+            *input = rest;
+            if let Framing::Length(length) = seen.framing
+                && length <= rest.len() as u64
+            {
+                witness.head(seen.status);
+                let (body, rest) = rest.split_at(length as usize);
+                witness.body(body);
+                *input = rest;
+                self.parts.body += length;
+                self.parts.fields += u64::from(seen.fields);
+                let bytes = head.len() as u64 + length;
+                let reusable = !seen.closes;
+                return Ok(Some(Response { status: seen.status, bytes, reusable }));
+            }
+            self.bytes = seen.bytes as u64;
             self.head.says_close = seen.closes;
             self.head.fields = seen.fields;
-            *input = &input[seen.bytes..];
             let response = self.begin_body(seen.framing, input, witness)?;
             if response.is_some() || input.is_empty() {
                 return Ok(response);
@@ -224,7 +239,7 @@ impl Session for Http1 {
 
     fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
         match self.state {
-            State::UntilClose => Ok(Some(self.finish())),
+            State::UntilClose => Ok(Some(self.finish_unannounced())),
             // Nothing came, or empty lines; an interim response announces another.
             State::Start if self.bytes == 0 || !matches!(self.head.status, 100..200) => Ok(None),
             _ => Err(ProtocolError::Truncated),
@@ -269,8 +284,8 @@ impl Session for Http1 {
     }
 
     #[inline]
-    fn parts(&self) -> Parts {
-        self.parts
+    fn take_parts(&mut self) -> Parts {
+        std::mem::take(&mut self.parts)
     }
 
     // Cold: drivers without a server write once; simulations may allocate.
@@ -302,7 +317,7 @@ impl Http1 {
     }
 
     /// Starts the body; finishes the response when the body is already in `input`.
-    #[inline]
+    #[inline(never)]
     fn begin_body<W: Witness>(
         &mut self,
         framing: Framing,
@@ -310,14 +325,13 @@ impl Http1 {
         witness: &mut W,
     ) -> Result<Option<Response>, ProtocolError> {
         witness.head(self.head.status);
-        self.framing = self.bytes;
         match framing {
             Framing::Length(length) if length <= input.len() as u64 => {
                 let (body, rest) = input.split_at(length as usize);
                 witness.body(body);
                 *input = rest;
                 self.bytes += length;
-                Ok(Some(self.finish()))
+                Ok(Some(self.finish(length)))
             }
             Framing::Length(length) => {
                 self.state = State::Body;
@@ -327,12 +341,14 @@ impl Http1 {
             }
             Framing::Chunked => {
                 self.state = State::ChunkSize;
+                self.framing = self.bytes;
                 self.begin_chunk();
                 Ok(None)
             }
             Framing::UntilClose => {
                 self.head.says_close = true;
                 self.state = State::UntilClose;
+                self.framing = self.bytes;
                 Ok(None)
             }
         }
@@ -348,7 +364,7 @@ impl Http1 {
     #[inline]
     fn take_body<W: Witness>(&mut self, input: &mut &[u8], witness: &mut W) -> Option<Response> {
         self.take_piece(input, witness);
-        (self.remaining == 0).then(|| self.finish())
+        (self.remaining == 0).then(|| self.finish(self.head.value))
     }
 
     /// Takes the bytes at hand of a body or chunk.
@@ -362,18 +378,23 @@ impl Http1 {
         self.remaining -= taken;
     }
 
+    /// A response with so many bytes of body is complete.
     #[inline]
-    fn finish(&mut self) -> Response {
-        use State::{TrailerLastLineFeed, TrailerStart, UntilClose};
+    fn finish(&mut self, body: u64) -> Response {
         let reusable = !self.head.says_close;
         let response = Response { status: self.head.status, bytes: self.bytes, reusable };
-        let is_announced = !matches!(self.state, TrailerStart | TrailerLastLineFeed | UntilClose);
-        let body = self.bytes - self.framing;
-        let unannounced = if is_announced { 0 } else { body };
-        self.parts = Parts { body, fields: u64::from(self.head.fields), unannounced };
+        self.parts.body += body;
+        self.parts.fields += u64::from(self.head.fields);
         self.state = State::Start;
         self.bytes = 0;
         response
+    }
+
+    /// One whose length no field announced.
+    fn finish_unannounced(&mut self) -> Response {
+        let body = self.bytes - self.framing;
+        self.parts.unannounced += body;
+        self.finish(body)
     }
 
     #[inline(never)]
@@ -688,7 +709,7 @@ impl Http1 {
             self.bytes += 1;
             self.framing += 1;
             if self.chunk_byte(byte)? {
-                return Ok(Some(self.finish()));
+                return Ok(Some(self.finish_unannounced()));
             }
             if self.state == State::ChunkData {
                 break;

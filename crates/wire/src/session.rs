@@ -72,10 +72,10 @@ pub trait Session: Default {
         None
     }
 
-    /// What the response consists of that was complete last; nothing for a session that does not
-    /// tell.
+    /// What the responses consist of that were complete since it was last asked; nothing for a
+    /// session that does not tell.
     #[inline]
-    fn parts(&self) -> Parts {
+    fn take_parts(&mut self) -> Parts {
         Parts::default()
     }
 

@@ -12,12 +12,12 @@ fn parts(input: &str, cut: usize, expect: Expect, shapes: &mut Shapes) -> Vec<Pa
     for mut piece in [&input.as_bytes()[..cut], &input.as_bytes()[cut..]] {
         while !piece.is_empty() {
             if session.receive(&mut piece, expect, shapes, &mut ()).unwrap().is_some() {
-                all.push(session.parts());
+                all.push(session.take_parts());
             }
         }
     }
     if session.end().unwrap().is_some() {
-        all.push(session.parts());
+        all.push(session.take_parts());
     }
     all
 }

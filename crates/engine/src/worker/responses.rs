@@ -22,7 +22,7 @@ use crate::flight::Batch;
 use crate::ledger::{Ledger, Stamp, Streak};
 use crate::samples::{Place, Samples};
 use crate::tally::{self, Tally};
-use model::tick::{ErrorClass, Parts, Tick};
+use model::tick::{ErrorClass, Tick};
 use wire::response::{ProtocolError, Response};
 use wire::rules::Fate;
 use wire::session::{RequestId, Session};
@@ -147,7 +147,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 let read = (response, &[][..]);
                 state.served += books.book::<Mixed>(&mut streak, (place, at_ns), &batch, read);
                 books.ledger.settle(books.tick, streak, at_ns);
-                books.ledger.consist(books.tick, batch.epoch, &state.session.parts());
+                books.ledger.consist(books.tick, batch.epoch, &state.session.take_parts());
                 if let Some(early) = early {
                     self.count_early(slot, early);
                 }
@@ -199,7 +199,7 @@ impl<S: Session> Books<'_, S> {
     ) -> (u32, Option<Cause>) {
         let mut streak = self.ledger.streak(stamp_of(batch));
         let offered = input.len();
-        let (mut landed, mut cause, mut parts) = (0, None, Parts::default());
+        let (mut landed, mut cause) = (0, None);
         while landed < batch.count && !input.is_empty() {
             let before = *input;
             match self.receive::<K>((slot, &mut state.session), input, batch.position) {
@@ -209,7 +209,6 @@ impl<S: Session> Books<'_, S> {
                     let read = (response, read);
                     state.served += self.book::<K>(&mut streak, (place, at_ns), batch, read);
                     landed += 1;
-                    parts += &state.session.parts();
                     batch.position = self.tape.advance(batch.position, 1);
                     if !response.reusable {
                         cause = Some(Cause::Order);
@@ -232,7 +231,7 @@ impl<S: Session> Books<'_, S> {
             }
         }
         self.ledger.settle(self.tick, streak, at_ns);
-        self.ledger.consist(self.tick, batch.epoch, &parts);
+        self.ledger.consist(self.tick, batch.epoch, &state.session.take_parts());
         if !self.ledger.is_open(batch.epoch) {
             // An earlier level was over before this response. What is left after a failure is not
             // read.
