@@ -206,14 +206,15 @@ fn each_fault_of_a_response_is_told_apart_with_its_line() {
         ),
         ("HTTP/1.1 101 Switching Protocols\r\n\r\n", Fault::Switched, ""),
     ];
-    let long = format!("HTTP/1.1 200 OK\r\nA: {}\r\n\r\n", "v".repeat(70_000));
+    let fields = format!("A: {}\r\n", "v".repeat(4_000)).repeat(20);
+    let long = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 2\r\n\r\nok");
     let cases = cases.into_iter().chain([(long.as_str(), Fault::HeadTooLong, "")]);
     for (response, fault, line) in cases {
         let came = run(DriverKind::Epoll, 1, canned(response.to_string()), method("GET"), 8);
         assert_eq!(came.faults.get(fault), 8, "{fault:?}: {came:?}");
         assert_eq!(came.counters.errors.get(ErrorClass::Parse), 8, "{fault:?}");
         let (_, shown) = came.sample(fault);
-        assert!(line.is_empty() || shown == line, "{fault:?}: {shown:?}");
+        assert_eq!(shown, line, "{fault:?}");
     }
 }
 
