@@ -300,12 +300,13 @@ pub struct CpuTimes {
 impl CpuTimes {
     /// Sum of all states.
     pub fn total(&self) -> u64 {
-        self.busy() + self.idle + self.iowait
+        [self.idle, self.iowait].into_iter().fold(self.busy(), u64::saturating_add)
     }
 
     /// Sum of all states except idle and iowait.
     pub fn busy(&self) -> u64 {
-        self.user + self.nice + self.system + self.irq + self.softirq + self.steal
+        let Self { user, nice, system, irq, softirq, steal, .. } = *self;
+        [user, nice, system, irq, softirq, steal].into_iter().fold(0, u64::saturating_add)
     }
 }
 

@@ -565,7 +565,7 @@ fn cpu_shares(pair: &Pair<'_, Vec<CpuTimes>>, clock_tick_ns: u64) -> Vec<CpuShar
     let share = |last: &CpuTimes| {
         let first = pair.first.iter().find(|first| first.cpu == last.cpu)?;
         let total_ns = last.total().saturating_sub(first.total()) as f64 * clock_tick_ns as f64;
-        let idle = |cpu: &CpuTimes| cpu.idle + cpu.iowait;
+        let idle = |cpu: &CpuTimes| cpu.idle.saturating_add(cpu.iowait);
         let idle_ns = idle(last).saturating_sub(idle(first)) as f64 * clock_tick_ns as f64;
         Some(CpuShare {
             cpu: last.cpu,

@@ -3,8 +3,23 @@
 use model::secret;
 use toml::{Table, Value};
 
+/// A mask may make what is around it look like another secret: the passes until nothing does.
+const PASSES_MAX: usize = 8;
+
 /// The text of a plan without its secrets; unchanged when there are none.
 pub fn without_secrets(text: &str) -> String {
+    let mut text = text.to_string();
+    for _ in 0..PASSES_MAX {
+        let once = masked_once(&text);
+        if once == text {
+            break;
+        }
+        text = once;
+    }
+    text
+}
+
+fn masked_once(text: &str) -> String {
     let Ok(mut plan) = text.parse::<Table>() else { return secret::text(text) };
     let before = plan.clone();
     let listed = secret_headers(&plan);
