@@ -158,6 +158,8 @@ pub struct Worker<D, S: Session = Http1> {
     unsent_max: u64,
     /// Sends under way of which a request has its response already.
     early_sends: u32,
+    /// The start of the last window, for requests whose connections are not held open.
+    silent_since_ns: Option<u64>,
     /// The window has a budget, so it lasts until the last response.
     ends_with_responses: bool,
     ledger: Ledger,
@@ -220,6 +222,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             window_end_ns: 0,
             unsent_max: 0,
             early_sends: 0,
+            silent_since_ns: None,
             ends_with_responses: false,
             ledger: Ledger::default(),
             turn_begin_ns: now_ns,

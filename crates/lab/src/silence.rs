@@ -47,10 +47,9 @@ impl Silence {
         self.since_ns.get_or_insert(at_ns);
     }
 
-    /// A level is ordered. A silence in which requests waited in the level before goes on: a level
-    /// that is shorter than the time-out could not show it alone.
+    /// A level is ordered: nothing is in flight.
     pub fn begin_level(&mut self) {
-        self.since_ns = self.since_ns.filter(|_| self.waited > 0);
+        (self.since_ns, self.waited) = (None, 0);
     }
 
     /// Adds a tick of the level.
@@ -181,17 +180,6 @@ mod tests {
         let stopped = silence.stopped(10 * S, 11 * S, S).expect("nothing came in this level");
         assert_eq!((stopped.at_ns, stopped.silent_s), (8 * S, 3.0));
         assert!(!silence.is_endless(10 * S, S) && silence.is_endless(12 * S, S));
-    }
-
-    #[test]
-    fn a_silence_with_requests_that_waited_goes_on_in_the_next_level() {
-        let mut silence = after(&[10; 20], 4);
-        assert_eq!(silence.stopped(2 * S + TICK_NS, 3 * S, S), None, "hardly anything was due");
-        silence.begin_level();
-        silence.begin(3 * S);
-        silence.add(&tick(35, 0, 8));
-        let stopped = silence.stopped(35 * TICK_NS, 35 * TICK_NS, S).expect("half a second more");
-        assert_eq!((stopped.at_ns, stopped.silent_s, stopped.waited), (2 * S, 1.5, 12));
     }
 
     #[test]

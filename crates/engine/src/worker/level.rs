@@ -55,7 +55,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 if now_ns >= until_ns
                     || self.ledger.window_in_flight() == 0
                         && self.early_sends == 0
-                        && !self.is_winding_down(now_ns) =>
+                        && !self.is_winding_down(now_ns)
+                        && !self.waits_in_silence() =>
             {
                 self.stage = Stage::Closing;
                 self.change_stage(now_ns);
@@ -129,11 +130,21 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.count_in_flight(now_ns);
         self.hand_over(now_ns);
         self.window = None;
+        self.silent_since_ns = (!self.has_devices()).then_some(window.begin_ns);
         self.window_end_ns = window.end_ns.min(now_ns);
         self.unsent_max = window.budget;
         self.stage = Stage::Drain { until_ns: now_ns + window.drain_ns };
         self.begin_retirement();
         self.change_stage(now_ns);
+    }
+
+    /// Nothing came in the window, and requests from before it still wait: they had all places, so
+    /// none of the window shows whether the server is slow or has stopped. Only their fate does.
+    fn waits_in_silence(&self) -> bool {
+        self.ledger.in_flight() > 0
+            && self.silent_since_ns.is_some_and(|since_ns| {
+                self.pool.wanted_states().all(|state| state.heard_ns < since_ns)
+            })
     }
 
     /// Ends a window whose budget can never be sent, because nothing accepts a connection any more.

@@ -51,7 +51,7 @@ pub const HUNG_RAMP: Kind = Kind {
         let mut drawn = Drawn::new(dice.seed, server, closed(2)).lasting(S);
         drawn.trial.levels = [2, 4, 8, 16, 32, 64].map(closed).to_vec();
         drawn.trial.question = Question::Ramp;
-        drawn.trial.timeout_ns = dice.one_of(&[S, 3 * S]);
+        drawn.trial.timeout_ns = dice.one_of(&[S, 3 * S, 10 * S]);
         drawn.trial.drain_ns = drawn.trial.timeout_ns + 300 * MS;
         drawn
     },
