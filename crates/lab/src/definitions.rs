@@ -369,10 +369,11 @@ const DEFINITIONS: &[(&str, &str)] = &[
          window_ns; to a tenth of a second) until the level was over, for silent_s; waited: \
          requests that timed out or were unanswered in that time. It counts as stopped when the \
          silence was as long as the time-out of a request, to a tenth of a second, when it lasted \
-         for over twice the longest silence before it while requests were still due, and when the \
-         chance that all of them were merely slow is below 1 %: the share of time-outs before, \
-         (time-outs + 1) / (fates + 2), to the power of waited, times the longest silence before \
-         over this one. outcome is then target-lost. Absent otherwise.",
+         for over twice the longest silence before it while requests were still due, or in all \
+         for over thirty times that, and when the chance that all of them were merely slow is \
+         below 1 %: the share of time-outs before, (time-outs + 1) / (fates + 2), to the power of \
+         waited, times the longest silence before over this one. outcome is then target-lost. \
+         Absent otherwise.",
     ),
     (
         "points[].connections.handshakes",

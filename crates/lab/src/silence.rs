@@ -6,7 +6,8 @@
 //! alone do not look like that:
 //! - The silence lasted for as long as the time-out of a request, to a tick.
 //! - While requests were still due it lasted for over twice the longest silence that ended before,
-//!   so neither a stall of the usual length nor a server with few responses is enough.
+//!   so neither a stall of the usual length nor a server with few responses is enough; or in all
+//!   for over thirty times that, where it began as the last requests were sent.
 //! - It is improbable that all requests that waited were merely slow. The share of time-outs before
 //!   it, by the rule of succession, is the chance that one request is; a silence as many times
 //!   longer than the longest before is as many times less probable, as in a tail of 1/x.
@@ -19,8 +20,10 @@ use model::tick::{ErrorClass, Tick};
 
 /// Ticks are this long: a silence is not known better, nanoseconds.
 const TICK_NS: u64 = 100_000_000;
-/// The silence must be this many times as long as any before.
+/// The silence must be this many times as long as any before, while requests are due.
 const LONGER: u64 = 2;
+/// And this many times where hardly any was due in it: a pause ends, and nobody would have seen it.
+const MUCH_LONGER: u64 = 30;
 /// The largest chance that requests were slow and the target had not stopped.
 const CHANCE_MAX: f64 = 0.01;
 /// Without an end by the clock, a level ends when nothing came for so many time-outs.
@@ -85,7 +88,8 @@ impl Silence {
         let since_ns = self.since_ns?;
         // It began in the tick before, when the first of these requests may have been sent.
         let is_stopped = self.lasted_ns(end_ns) + TICK_NS >= timeout_ns
-            && self.is_long(self.lasted_ns(due_until_ns.min(end_ns)))
+            && (self.is_long(self.lasted_ns(due_until_ns.min(end_ns)))
+                || self.lasted_ns(end_ns) > MUCH_LONGER * (self.longest_ns + TICK_NS))
             && self.is_improbable(end_ns);
         let silent_s = self.lasted_ns(end_ns) as f64 / 1e9;
         is_stopped.then_some(Stopped { at_ns: since_ns, silent_s, waited: self.waited })
@@ -155,6 +159,7 @@ mod tests {
         assert!(holds(after(&[10; 20], 0), 4 * S, 5 * S, S), "nothing waited");
         assert!(holds(after(&[10; 20], 4), 4 * S, 5 * S, 4 * S), "not longer than its time-out");
         assert!(holds(after(&[10; 20], 4), 2 * S, 5 * S, S), "nothing else was due any more");
+        assert!(!holds(after(&[10; 20], 4), 2 * S, 6 * S, S), "and yet it is too long");
         assert!(holds(after(&[0; 20], 400), 4 * S, 5 * S, S), "it never sent anything");
         let mut stalls = [10; 20];
         stalls[5..15].fill(0);
