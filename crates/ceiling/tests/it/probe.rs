@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -58,6 +59,7 @@ fn wrong_words_about_a_probe_are_refused() {
     refused(&open, 2, &["--prometheus 0.0.0.0:0", "--prometheus-open", "for example"]);
     refused(&serve(&["--max-clients", "0"]), 2, &["--max-clients", "1 to 64", "for example"]);
     fs::write(&token, "short").unwrap();
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).unwrap();
     refused(&serve(&[]), 2, &["--token-file", "other users can read it", "chmod 600"]);
 }
 

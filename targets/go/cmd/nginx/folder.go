@@ -73,12 +73,15 @@ func furnish(folder string, options contract.Options) error {
 		"{connections}", fmt.Sprint(files-filesKept),
 		"{listen}", listen(options),
 	).Replace(configuration)
-	// Workers of a root master run as nobody, and must be able to read.
-	if err := os.Chmod(folder, 0o755); err != nil {
-		return fmt.Errorf("open the folder of nginx: %w", err)
-	}
-	if err := os.Mkdir(filepath.Join(folder, "files"), 0o755); err != nil {
+	served := filepath.Join(folder, "files")
+	if err := os.Mkdir(served, 0o755); err != nil {
 		return fmt.Errorf("make the folder of files: %w", err)
+	}
+	// Workers of a root master run as nobody, and must be able to read, whatever the umask is.
+	for _, open := range []string{folder, served} {
+		if err := os.Chmod(open, 0o755); err != nil {
+			return fmt.Errorf("open a folder of nginx: %w", err)
+		}
 	}
 	for name, content := range map[string][]byte{
 		"nginx.conf":    []byte(text),
@@ -86,8 +89,12 @@ func furnish(folder string, options contract.Options) error {
 		"files/read":    catalog.Plain[0].Bytes,
 		"files/healthz": contract.BodyHealthz,
 	} {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, content, 0o644); err != nil {
 			return fmt.Errorf("write a file for nginx: %w", err)
+		}
+		if err := os.Chmod(path, 0o644); err != nil {
+			return fmt.Errorf("open a file of nginx: %w", err)
 		}
 	}
 	return nil
