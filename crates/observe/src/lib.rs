@@ -391,14 +391,15 @@ impl CpuSeries {
             // Less time than before is that of another thread with the same id.
             let was = before.get(&thread.tid).filter(|was| was.run_ns <= thread.run_ns);
             let time = RunTime { earlier_ns: earlier_ns(thread, was), run_ns: thread.run_ns };
-            used_ns += time.in_window() - was.map_or(0, |was| was.in_window());
+            let since = time.in_window() - was.map_or(0, |was| was.in_window());
+            used_ns = u64::saturating_add(used_ns, since);
             now.insert(thread.tid, time);
         }
         let has_ended = |(tid, was): &(&u32, &RunTime)| {
             now.get(tid).is_none_or(|thread: &RunTime| thread.run_ns < was.run_ns)
         };
         let ended = before.iter().filter(has_ended).map(|(_, was)| was.in_window());
-        self.ended_ns += ended.sum::<u64>();
+        self.ended_ns = ended.fold(self.ended_ns, u64::saturating_add);
         self.cpus.push(used_ns as f64 / at_ns.saturating_sub(before_ns).max(1) as f64);
         self.last = Some((at_ns, now));
     }

@@ -40,7 +40,8 @@ fn read(page: Page<'_>) -> Told {
         let index = rows.iter().position(|row| row.share >= share - 1e-9)?;
         let (row, is_exact) = (&rows[index], (rows[index].share - share).abs() < 1e-9);
         let before = index.checked_sub(1).map_or(0.0, |before| rows[before].value.low);
-        let low = if is_exact { row.value.low } else { before };
+        // Rows that do not rise are refuted elsewhere.
+        let low = if is_exact { row.value.low } else { before.min(row.value.low) };
         Some(Percentile { share, value: Figure { low, ..row.value.clone() } })
     };
     let latency = Latencies {
