@@ -19,6 +19,7 @@ use model::standing::{Figure, Standing};
 use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{CeilingKind, Verdict};
 use observe::{Raw, STATES, mean_shares};
+use std::collections::BTreeSet;
 
 /// Verdict first, then how the run ended if it did not complete, then the best point. A target that
 /// went away comes before the verdict.
@@ -410,27 +411,34 @@ fn figures_phrase(point: &Point) -> String {
 /// CPUs of both sides and CPU time per request, in one line.
 pub(crate) fn cost_phrase(run: &Run, point: &Point) -> String {
     let (host, far) = (&run.record.host, run.record.target.probe.as_ref());
-    let cost = |cpus: Option<f64>, of: usize, us: Option<f64>| {
+    let cost = |cpus: Option<f64>, of: Option<usize>, us: Option<f64>| {
+        let of = of.map_or(String::new(), |of| format!(" of {of}"));
         let shown = |cpus: f64| match cpus {
-            cpus if cpus < 9.995 => format!("{cpus:.2} of {of} CPUs"),
-            cpus => format!("{cpus:.1} of {of} CPUs"),
+            cpus if cpus < 9.995 => format!("{cpus:.2}{of} CPUs"),
+            cpus => format!("{cpus:.1}{of} CPUs"),
         };
         let each = us.map(|us| format!("{}/req", show_ns(us * 1e3)));
         let parts: Vec<_> = cpus.map(shown).into_iter().chain(each).collect();
         if parts.is_empty() { "not measured".to_string() } else { parts.join(", ") }
     };
     let far = far.map_or(host, |far| &far.host).cpus_online.len();
-    // For a fleet: the CPUs of all agents.
-    let of_agents =
-        |fleet: &FleetRecord| fleet.agents.iter().map(|agent| agent.host.cpus as usize).sum();
-    let near = run.record.fleet.as_ref().map_or(host.cpus_online.len(), of_agents);
+    let near = run.record.fleet.as_ref().map_or(Some(host.cpus_online.len()), cpus_of);
     let client = cost(point.cpu.client_cpus, near, point.cpu.client_us_per_request);
-    let server = cost(point.cpu.server_cpus, far, point.cpu.server_us_per_request);
+    let server = cost(point.cpu.server_cpus, Some(far), point.cpu.server_us_per_request);
     // Without the repeated word, both fit on one line.
     let server = if client.contains(" CPUs") { server.replace(" CPUs", "") } else { server };
-    let others = others(run, point).filter(|cpus| *cpus >= OTHERS_MIN * near as f64);
+    let others =
+        others(run, point).filter(|cpus| *cpus >= OTHERS_MIN * host.cpus_online.len() as f64);
     let others = others.map_or(String::new(), |cpus| format!("; others {cpus:.2}"));
     format!("client {client}; server {server}{others}")
+}
+
+/// The CPUs of all agents; not known where some are on one host, because they may share them.
+fn cpus_of(fleet: &FleetRecord) -> Option<usize> {
+    let hosts: BTreeSet<&str> =
+        fleet.agents.iter().map(|agent| agent.host.hostname.as_str()).collect();
+    let sum = fleet.agents.iter().map(|agent| agent.host.cpus as usize).sum();
+    (hosts.len() == fleet.agents.len()).then_some(sum)
 }
 
 /// Other processes are mentioned from this share of the host's CPUs on.
