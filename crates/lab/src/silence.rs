@@ -22,7 +22,7 @@ use model::tick::{ErrorClass, Tick};
 const TICK_NS: u64 = 100_000_000;
 /// The silence must be this many times as long as any before, while requests are due.
 const LONGER: u64 = 2;
-/// And this many times where hardly any was due in it: a pause ends, and nobody would have seen it.
+/// And this many times where hardly any was due in it: the end of a pause would not have been seen.
 const MUCH_LONGER: u64 = 30;
 /// The largest chance that requests were slow and the target had not stopped.
 const CHANCE_MAX: f64 = 0.01;

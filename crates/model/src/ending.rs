@@ -60,10 +60,10 @@ impl Record {
             };
         }
         match ObjectiveStanding::of(&self.expectations) {
+            _ if is_strict && !self.holds_all_gates() => Ending::NotValid,
             // That no good response came is known without a rate.
             _ if self.expectations.is_empty() && self.is_fruitless() => Ending::NothingGood,
             _ if !self.claim().is_known() => Ending::NotValid,
-            _ if is_strict && !self.holds_all_gates() => Ending::NotValid,
             ObjectiveStanding::Met => Ending::Good,
             ObjectiveStanding::Missed | ObjectiveStanding::Undecided => Ending::Unmet,
         }

@@ -738,6 +738,13 @@ mod tests {
         assert_eq!(none.shares_since(&none, 1e9, TICK_NS), None);
     }
 
+    #[test]
+    fn times_of_a_hostile_record_add_up_to_the_end_of_their_range() {
+        let most = u64::MAX;
+        let all = CpuTimes { user: most, steal: 1, idle: 5, iowait: most, ..CpuTimes::default() };
+        assert_eq!((all.busy(), all.total()), (most, most));
+    }
+
     proptest! {
         #[test]
         fn shares_add_up(

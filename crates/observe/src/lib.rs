@@ -799,6 +799,20 @@ mod tests {
     }
 
     #[test]
+    fn times_of_threads_in_a_hostile_record_add_up_to_the_end_of_their_range() {
+        let thread = |tid, run_ns| ThreadTimes { tid, run_ns, ..ThreadTimes::default() };
+        let reads = [
+            vec![thread(1, 0), thread(2, 0)],
+            vec![thread(1, u64::MAX), thread(2, u64::MAX)],
+            vec![],
+        ];
+        let readings = (1..).zip(reads).map(|(s, read)| at(s, Data::ServerThreads(read)));
+        let observed = Observed::of(readings, 1);
+        assert_eq!(observed.server_cpus_series[0], u64::MAX as f64 / SECOND as f64);
+        assert_eq!(observed.server_cpus(), Some(u64::MAX as f64 / (2 * SECOND) as f64));
+    }
+
+    #[test]
     fn the_fullest_reading_is_kept_wherever_it_stands() {
         let files = |open: u32| OpenFiles { pid: 1, open: u64::from(open), limit: 1024 };
         let listener = |queued, backlog| Listener { queued, backlog, ..Listener::default() };

@@ -40,7 +40,7 @@ fn read(page: Page<'_>) -> Told {
         let index = rows.iter().position(|row| row.share >= share - 1e-9)?;
         let (row, is_exact) = (&rows[index], (rows[index].share - share).abs() < 1e-9);
         let before = index.checked_sub(1).map_or(0.0, |before| rows[before].value.low);
-        // Rows that do not rise are refuted elsewhere.
+        // A row may be below the one before it, where the table was changed.
         let low = if is_exact { row.value.low } else { before.min(row.value.low) };
         Some(Percentile { share, value: Figure { low, ..row.value.clone() } })
     };
@@ -63,4 +63,18 @@ fn row(spot: Spot<'_>) -> Option<Row> {
         share: share.parse().ok().filter(|share| (0.0..=1.0).contains(share))?,
         count: count.parse().ok().filter(|count: &f64| count.is_finite())?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_in_order_where_rows_are_not() {
+        let table = "Value Percentile TotalCount 1/(1-Percentile)\n\
+                     30.0 0.900000 900 10.0\n2.0 0.995000 995 200.0\n40.0 1.000000 1000 inf\n";
+        let told = read(Page(table)).unwrap();
+        let p99 = told.latencies[0].percentiles.iter().find(|one| one.share == 0.99).unwrap();
+        assert!(p99.value.low <= p99.value.high && p99.value.low < 0.01, "{p99:?}");
+    }
 }

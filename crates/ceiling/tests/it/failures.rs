@@ -1,7 +1,7 @@
 //! Failures that a person can act on: the server's response is kept, without secrets, and responses
 //! that an option declares good are good.
 
-use crate::harness::{Folder, Server, count, measure, program, run, turn};
+use crate::harness::{Folder, Server, code_of_good, count, measure, program, run, shown, turn};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -115,10 +115,12 @@ fn a_run_without_a_good_response_is_no_success() {
         assert!(said.stderr.contains("--check-status 404"), "{command:?}: {}", said.stderr);
     }
     let load = ["load", &nope, "-n", "50", "-c", "2", "-t", "1"];
-    for more in [["--check-status", "404"], ["--expect", "errors<=100%"]] {
-        let said = run(&[&load[..], &more].concat());
-        // On a busy host the generator may be the wall.
-        assert!([0, 4].contains(&said.code), "{more:?}: {}{}", said.stdout, said.stderr);
+    for (more, completed) in [(["--check-status", "404"], 50), (["--expect", "errors<=100%"], 0)] {
+        let said = run(&[&load[..], &more, &["--json"]].concat());
+        assert!(!said.stderr.contains("no good response came"), "{more:?}: {}", said.stderr);
+        let record = said.record();
+        assert_eq!(said.code, code_of_good(&record), "{more:?}: {}", shown(&record));
+        assert_eq!(count(&record, "/points/0/requests/completed"), completed, "{more:?}");
     }
     let folder = Folder::new("nothing-good");
     let junit = folder.file("junit.xml");

@@ -237,6 +237,7 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> CaseOutcome {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use model::standing::{Figure, Standing};
     use model::verdict::{Gate, GateId};
     use model::visit::best_point;
 
@@ -256,6 +257,27 @@ mod tests {
                     _ => assert!(error, "{name} {ending:?}"),
                 }
             }
+        }
+    }
+
+    /// That nothing good came needs no rate, but `--strict` asks for every check.
+    #[test]
+    fn no_good_response_is_that_whether_the_rate_is_known_or_not() {
+        let is_so = |run: &Run| run.record.ending(Strictness::OfFigure) == Ending::NothingGood;
+        let runs = fixtures::all().into_iter().map(|(_, run)| run).filter(is_so);
+        let mut runs: Vec<Run> = runs.collect();
+        assert!(!runs.is_empty());
+        for run in &mut runs {
+            for point in &mut run.record.points {
+                let unknown = Standing::NotKnown { why: "the bytes differ".to_string() };
+                point.standing.add(Figure::Rate, unknown);
+            }
+            assert!(is_so(run));
+            for point in &mut run.record.points {
+                point.gates.iter_mut().for_each(|gate| gate.ok = Some(false));
+            }
+            assert!(is_so(run));
+            assert_eq!(run.record.ending(Strictness::EveryGate), Ending::NotValid);
         }
     }
 

@@ -467,3 +467,21 @@ fn shares_phrase(run: &Run, point: &Point) -> Option<String> {
     let states: Vec<_> = STATES.iter().zip(shares).filter_map(shown).collect();
     Some(states.join(" "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn agents_that_share_a_host_share_its_cpus() {
+        let mut run = fixtures::load_fleet();
+        run.record.points[0].cpu.client_cpus = Some(1.5);
+        let phrase = |run: &Run| cost_phrase(run, &run.record.points[0]);
+        assert!(phrase(&run).starts_with("client 1.50 of 16 CPUs"), "{}", phrase(&run));
+        for agent in &mut run.record.fleet.as_mut().unwrap().agents[1..3] {
+            agent.host.hostname = "load-1".to_string();
+        }
+        assert!(phrase(&run).starts_with("client 1.50 CPUs"), "{}", phrase(&run));
+    }
+}
