@@ -77,7 +77,8 @@ func furnish(folder string, options contract.Options) error {
 	if err := os.Mkdir(served, 0o755); err != nil {
 		return fmt.Errorf("make the folder of files: %w", err)
 	}
-	// Workers of a root master run as another user, and must be able to read, whatever the umask is.
+	// Workers of a root master run as another user, and must be able to read, whatever the umask
+	// is.
 	for _, open := range []string{folder, served} {
 		if err := os.Chmod(open, 0o755); err != nil {
 			return fmt.Errorf("open a folder of nginx: %w", err)
