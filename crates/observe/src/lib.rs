@@ -803,7 +803,7 @@ mod tests {
         let thread = |tid, run_ns| ThreadTimes { tid, run_ns, ..ThreadTimes::default() };
         let reads = [
             vec![thread(1, 0), thread(2, 0)],
-            vec![thread(1, u64::MAX), thread(2, u64::MAX)],
+            vec![thread(1, u64::MAX), thread(2, 9 * SECOND)],
             vec![],
         ];
         let readings = (1..).zip(reads).map(|(s, read)| at(s, Data::ServerThreads(read)));
