@@ -17,8 +17,11 @@ pub struct Stat {
     pub name: String,
     /// State letter; `Z` and `X` have ended.
     pub state: u8,
-    /// Parent process.
+    /// Parent process; 0 for one that we cannot see, as everywhere in a container.
     pub parent: u32,
+    /// Session; 0 for one whose leader we cannot see, as for a command that was sent into a
+    /// container.
+    pub session: u32,
     /// User-mode time, clock ticks.
     pub user_ticks: u64,
     /// Kernel-mode time, clock ticks.
@@ -49,14 +52,16 @@ pub fn parse_stat(bytes: &[u8]) -> Result<Stat, ParseError> {
     let mut words = scan::words(&bytes[close + 1..]);
     let state = words.next().filter(|word| word.len() == 1).ok_or_else(error)?[0];
     let parent = words.next().and_then(scan::number).and_then(|id| u32::try_from(id).ok());
-    // Fields 5 to 13 are not needed, neither are 16 to 19 and 21.
+    // Fields 5, 7 to 13, 16 to 19 and 21 are not needed.
+    let session = words.nth(1).and_then(scan::number).and_then(|id| u32::try_from(id).ok());
     let mut skip_and_take = |skipped| words.nth(skipped).and_then(scan::number).ok_or_else(error);
     Ok(Stat {
         id: id.ok_or_else(error)?,
         name: scan::text(&bytes[open + 1..close]),
         state,
         parent: parent.ok_or_else(error)?,
-        user_ticks: skip_and_take(9)?,
+        session: session.ok_or_else(error)?,
+        user_ticks: skip_and_take(7)?,
         system_ticks: skip_and_take(0)?,
         threads: u32::try_from(skip_and_take(4)?).map_err(|_| error())?,
         started_ticks: skip_and_take(1)?,
@@ -199,12 +204,17 @@ mod tests {
             name: "bash".to_string(),
             state: b'S',
             parent: 1348,
+            session: 1349,
             user_ticks: 14,
             system_ticks: 9,
             threads: 1,
             started_ticks: 9876,
         };
         assert_eq!(stat, expected);
+        let sent_into_a_container = fixture("linux-6.18-vm/thread_stat");
+        let text = String::from_utf8(sent_into_a_container).unwrap();
+        let stat = parse_stat(text.replace("1348 1349 1349", "0 0 0").as_bytes()).unwrap();
+        assert_eq!((stat.parent, stat.session, stat.user_ticks), (0, 0, 14));
     }
 
     #[test]
