@@ -664,11 +664,13 @@ mod tests {
     #[ignore = "needs root: make test-host"]
     fn a_killed_keeper_is_told_in_a_session_that_is_not_ours() {
         let script = "read -r _ _ _ _ _ session _ </proc/self/stat && [ $session = 0 ] && \
-                      \"$0\" --exact \
-                      experiment::keeper::tests::a_keeper_that_is_killed_leaves_nothing_and_it_is_told";
+                      exec \"$0\" --exact \"$1\"";
+        let test = "a_keeper_that_is_killed_leaves_nothing_and_it_is_told";
         let mut words = Command::new("unshare");
         words.args(["--pid", "--fork", "--mount-proc", "sh", "-c", script]);
-        let output = words.arg(std::env::current_exe().unwrap()).output().unwrap();
+        words.arg(std::env::current_exe().unwrap());
+        words.arg(format!("experiment::keeper::tests::{test}"));
+        let output = words.output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && told.contains("1 passed"), "{output:?}");
     }
