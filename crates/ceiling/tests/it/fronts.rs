@@ -89,7 +89,8 @@ fn the_front_of_h2load_prints_its_lines_and_the_same_counts() {
         (&[], "/status/404", &["--h1", "-n", "12", "-c", "4"]),
         (&[], "/status/302", &["--h1", "-n", "12", "-c", "4"]),
         (&["--close-after", "1"], "/simple", &["--h1", "-n", "12", "-c", "2"]),
-        (&["--close-after", "5"], "/bytes/0", &["--h1", "-n", "40", "-c", "4"]),
+        // One connection: over several, how often a server closes depends on which was faster.
+        (&["--close-after", "5"], "/bytes/0", &["--h1", "-n", "40", "-c", "1"]),
     ] {
         let closes = !server.is_empty();
         let server = Server::start("target-sink", &[&["--threads", "1"], server].concat());
