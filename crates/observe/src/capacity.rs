@@ -1,11 +1,9 @@
 //! The limits of a host's links, and how much of them the window used.
 
-use crate::{LinkUse, Observed};
+use crate::network::{FRAME_EXTRA_BYTES, LinkUse};
+use crate::observed::Observed;
 use model::facts::Nic;
 use model::link::LinkLimits;
-
-/// Bytes on the wire that an interface does not count for each frame: FCS, preamble and gap.
-pub(crate) const FRAME_EXTRA_BYTES: u64 = 24;
 
 /// How names of interfaces begin that combine others: no device is behind them, and they carry what
 /// all of their devices carry. Sources: Linux networking/bonding.rst and teamd(8).

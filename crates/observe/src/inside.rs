@@ -4,7 +4,8 @@
 //! counters and sockets belong to a namespace. Those of the server's namespace replace those of the
 //! probe's, as if a probe inside had read them.
 
-use crate::{Drivers, Observed};
+use crate::network::Drivers;
+use crate::observed::Observed;
 use model::facts::HostFacts;
 use model::maps::IntoMap;
 use model::reading::Reading;

@@ -1,11 +1,16 @@
 //! What interfaces, queues and connections say: rates over the window and what was waiting.
 
-use super::Pair;
-use crate::capacity::FRAME_EXTRA_BYTES;
+use crate::ends::Pair;
 use crate::figures::growth32;
 use model::maps::IntoMap;
 use model::reading::{Conntrack, CpuClock, Interface, Interrupt, Qdisc, Softnet, Value};
 use std::collections::BTreeMap;
+
+/// Counters of network drivers, by interface.
+pub(crate) type Drivers = BTreeMap<String, BTreeMap<String, u64>>;
+
+/// Bytes on the wire that an interface does not count for each frame: FCS, preamble and gap.
+pub(crate) const FRAME_EXTRA_BYTES: u64 = 24;
 
 /// Receive work of one CPU in the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -245,7 +250,7 @@ pub(crate) fn conntrack(pair: &Pair<'_, Conntrack>, count: u64) -> Option<Conntr
 
 /// Increase of every counter of every driver. One that stepped back is left out: it began anew with
 /// its device, or it is a state.
-pub(crate) fn drivers(pair: &Pair<'_, BTreeMap<String, Value>>) -> super::Drivers {
+pub(crate) fn drivers(pair: &Pair<'_, BTreeMap<String, Value>>) -> Drivers {
     let of_link = |(name, last): (&String, &Value)| {
         let (Value::Named(first), Value::Named(last)) = (pair.first.get(name)?, last) else {
             return None;

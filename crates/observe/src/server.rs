@@ -1,6 +1,6 @@
 //! What the threads of the server were doing, and where its connections waited.
 
-use super::Pair;
+use crate::ends::Pair;
 use crate::figures::growth32;
 use model::order::OrderBy as _;
 use model::reading::{Disk, Doing, Downstream, SocketSample, ThreadNow};

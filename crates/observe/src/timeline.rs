@@ -4,8 +4,10 @@
 //! next reading of its source. Either is a mean over each part that it overlaps, so a source may be
 //! read less often than there are parts. A part in which nothing was known is absent.
 
+use crate::cpus::{Shares, cpu_shares, mean_shares};
+use crate::ends::Pair;
 use crate::figures::growth;
-use crate::{Pair, Process, Shares, cpu_shares, mean_shares, thread_shares};
+use crate::threads::{Process, thread_shares};
 use model::maps::IntoMap;
 use model::metric::Kind;
 use model::reading::{Data, Reading};

@@ -1,6 +1,7 @@
 //! The readings of a point, on each host in the times of its own clock.
 
-use crate::{Observed, Tracked};
+use crate::observed::Observed;
+use crate::tracked::Tracked;
 use model::reading::{Data, Reading, TuningNow};
 use model::run::{Point, Record, Run};
 
