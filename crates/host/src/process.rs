@@ -17,10 +17,10 @@ pub struct Stat {
     pub name: String,
     /// State letter; `Z` and `X` have ended.
     pub state: u8,
-    /// Parent process; 0 for one that we cannot see, as everywhere in a container.
+    /// Parent process; 0 where it is outside of our PID namespace (pid_namespaces(7)).
     pub parent: u32,
-    /// Session; 0 for one whose leader we cannot see, as for a command that was sent into a
-    /// container.
+    /// Session, by its leader; 0 where that is outside of our PID namespace, as for a command that
+    /// was sent into a container.
     pub session: u32,
     /// User-mode time, clock ticks.
     pub user_ticks: u64,

@@ -81,7 +81,7 @@ fn lines<'a>(text: &'a str, begins: &[&str]) -> Vec<&'a str> {
 #[test]
 fn the_front_of_h2load_prints_its_lines_and_the_same_counts() {
     let _turn = turn();
-    let exact = ["spawning ", "requests:", "status codes:", "traffic:"];
+    let all = ["spawning ", "requests:", "status codes:", "traffic:"];
     for (server, path, words) in [
         (&[][..], "/simple", &["--h1", "-n", "100", "-c", "4"][..]),
         (&[], "/bytes/5000", &["--h1", "-n", "101", "-c", "3", "-t", "2"]),
@@ -89,8 +89,8 @@ fn the_front_of_h2load_prints_its_lines_and_the_same_counts() {
         (&[], "/status/404", &["--h1", "-n", "12", "-c", "4"]),
         (&[], "/status/302", &["--h1", "-n", "12", "-c", "4"]),
         (&["--close-after", "1"], "/simple", &["--h1", "-n", "12", "-c", "2"]),
-        // One connection: over several, how often a server closes depends on which was faster.
         (&["--close-after", "5"], "/bytes/0", &["--h1", "-n", "40", "-c", "1"]),
+        (&["--close-after", "5"], "/bytes/0", &["--h1", "-n", "40", "-c", "4"]),
     ] {
         let closes = !server.is_empty();
         let server = Server::start("target-sink", &[&["--threads", "1"], server].concat());
@@ -98,13 +98,16 @@ fn the_front_of_h2load_prints_its_lines_and_the_same_counts() {
         let (real, ours) = (of_tool("h2load", words, &url), of_front("h2load", words, &url));
         let what = format!("h2load {} {path}", words.join(" "));
         assert_alike(&what, &real, &ours);
+        // h2load deals requests out to its connections beforehand, and ours are for whichever is
+        // free: a server that closes after five may close one time more or less, with its header.
+        let exact = if closes && words.ends_with(&["4"]) { &all[..3] } else { &all[..] };
         // h2load leaves the last read of a connection that closes out of its total.
         let is_cut = |line: &&str| closes && line.starts_with("traffic:");
         let of = |line: &str| match line.split_once(" total, ").filter(|_| is_cut(&line)) {
             Some((_, parts)) => parts.to_string(),
             None => line.to_string(),
         };
-        let counts = |text: &str| lines(text, &exact).into_iter().map(of).collect::<Vec<_>>();
+        let counts = |text: &str| lines(text, exact).into_iter().map(of).collect::<Vec<_>>();
         assert_eq!(counts(&ours), counts(&real), "{what}\n{real}\n{ours}");
     }
 }

@@ -517,8 +517,8 @@ fn end_left() -> usize {
     let mut ended: BTreeSet<u32> = BTreeSet::new();
     loop {
         let apart = APART.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_left =
-            |pid: &u32| !apart.contains(pid) && session(*pid).is_some_and(|its| Some(its) != ours);
+        let is_other = |pid| session(pid).zip(ours).is_some_and(|(its, ours)| its != ours);
+        let is_left = |pid: &u32| !apart.contains(pid) && is_other(*pid);
         let left: Vec<u32> = children().into_iter().filter(is_left).collect();
         if left.is_empty() || begin.elapsed() > KILLED_LIMIT {
             return ended.len();
