@@ -7,7 +7,7 @@
 //! other cause is known.
 
 mod agents;
-mod bytes;
+pub(crate) mod bytes;
 mod checks;
 mod connections;
 mod conservation;

@@ -45,23 +45,29 @@ pub fn check(case: &Case<'_>) -> Checked {
     Checked::share(apart, 0.02, BOUND, why)
 }
 
-/// Responses may be booked with requests that they do not answer: where several requests were in
-/// flight on a connection, or a whole response came that no request asked for.
-fn shifted(point: &Point) -> Option<Checked> {
+/// What the server sent that no request had asked for, where responses may therefore be booked with
+/// requests that they do not answer: where several requests were in flight on a connection, or a
+/// whole response came. With the connections; the fault is none where the bytes were of no kind.
+fn unasked(point: &Point) -> Option<(u64, Option<Fault>)> {
     let faults = &point.connections.faults;
     let extra = faults.get(Fault::ExtraResponse.name()).copied().unwrap_or(0);
-    let unsolicited = point.connections.unsolicited;
-    let doubtful = if point.load.depth > 1 { unsolicited } else { extra };
-    let unasked = faults
-        .iter()
-        .filter(|(name, _)| Fault::parse(name).is_some_and(|fault| fault.is_unasked()));
+    let doubtful = if point.load.depth > 1 { point.connections.unsolicited } else { extra };
+    let is_unasked = |name: &str| Fault::parse(name).is_some_and(|fault| fault.is_unasked());
+    let unasked = faults.iter().filter(|(name, _)| is_unasked(name));
     let unasked = unasked.map(|(name, count)| (name.clone(), *count)).collect();
-    let words = match fault::worst(&unasked) {
-        _ if doubtful == 0 => return None,
-        Some((_, 1..)) if extra > 0 => Fault::ExtraResponse.words(),
-        Some((fault, _)) => fault.words(),
-        None => "sent bytes that no request had asked for",
-    };
+    let worst = || fault::worst(&unasked).map(|(fault, _)| fault);
+    let fault = if extra > 0 { Some(Fault::ExtraResponse) } else { worst() };
+    (doubtful > 0).then_some((doubtful, fault))
+}
+
+/// What mends the server, where it sent what no request had asked for.
+pub(crate) fn advice(point: &Point) -> Option<&'static str> {
+    Some(unasked(point)?.1?.advice())
+}
+
+fn shifted(point: &Point) -> Option<Checked> {
+    let (doubtful, fault) = unasked(point)?;
+    let words = fault.map_or("sent bytes that no request had asked for", Fault::words);
     let why = format!(
         "on {doubtful} connections the server {words}: responses before that may be booked with \
          requests that they do not answer"
@@ -116,6 +122,8 @@ mod tests {
             assert_eq!(checked.ok, ok, "{depth} {name}");
             let fault = model::fault::Fault::parse(name).unwrap();
             assert!(ok == Some(true) || checked.why.contains(fault.words()), "{checked:?}");
+            let advice = (ok == Some(false)).then_some(fault.advice());
+            assert_eq!(super::advice(&fixture.point), advice, "{depth} {name}");
         }
     }
 }

@@ -10,7 +10,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::Case;
-use crate::gates::{self, GATES};
+use crate::gates::{self, GATES, bytes};
 use model::standing::Figure;
 use model::verdict::{Evidence, Gate};
 use model::wall::WallId;
@@ -20,7 +20,12 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     }
     let striking = gates::striking(case.point, Figure::Rate);
-    evidence(striking).map_or(Test::NotSeen, Test::Seen)
+    let Some(seen) = evidence(striking) else { return Test::NotSeen };
+    // A longer run does not mend a server that responds twice.
+    Test::Seen(match bytes::advice(case.point) {
+        Some(advice) => seen.fixed_by(advice),
+        None => seen,
+    })
 }
 
 /// The broken gates that are evidence of this wall.
@@ -57,5 +62,10 @@ mod tests {
         fixture.check_gates();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.findings[0].evidence.source, "gate littles_law");
+        assert_eq!(seen.fix, None, "measure again");
+        fixture.point.connections.faults.insert("extra-response".to_string(), 3);
+        fixture.check_gates();
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.fix.as_deref(), Some("look for a handler that responds twice"));
     }
 }

@@ -577,6 +577,9 @@ mod tests {
         run.record.trial.requests[0].headers.push(close);
         assert!(said(&run).unwrap().ends_with("(Connection: close)"));
         let reopened = run.record.points[0].connections.reopened;
+        run.record.points[0].connections.unsolicited = reopened;
+        assert_eq!(said(&run), None, "we closed them");
+        run.record.points[0].connections.unsolicited = 0;
         run.record.points[0].errors.insert("timeout".to_string(), reopened);
         assert_eq!(said(&run), None, "those that failed");
     }

@@ -19,6 +19,7 @@ use model::perturbation::Perturbation;
 use model::run::{Point, Run};
 use model::sample::ResponseSample;
 use model::standing::{Figure, Standing};
+use model::tick::ErrorClass;
 use model::tool::ToolRun;
 use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{Gate, GateId, Named, Verdict};
@@ -90,8 +91,11 @@ fn closes(run: &Run, point: &Point) -> Option<Row> {
     let is_asked = point.load.life.is_some_and(|l| l.requests.is_some() || l.hold.is_some());
     // The count is of the whole level, so the responses must be too.
     let responses = point.requests.completed + point.unmeasured.completed;
-    // A request that failed may have taken its connection with it.
-    let failed: u64 = point.errors.values().sum();
+    // A request that failed may have taken its connection with it. Where bytes came that no request
+    // had asked for, we close it, and requests on it fail or not.
+    let unsolicited = ErrorClass::Unsolicited.name();
+    let others = point.errors.iter().filter(|(class, _)| *class != unsolicited);
+    let failed = others.map(|(_, count)| count).sum::<u64>() + point.connections.unsolicited;
     let closed = point.connections.reopened.saturating_sub(failed);
     let reopened = closed as f64 / responses.max(1) as f64;
     if is_asked || point.is_churn() || responses == 0 || reopened < CLOSES_MIN {
