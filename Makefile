@@ -27,49 +27,49 @@ DRAWS ?= 1
 TRUTH_DRAWS ?= 10
 SEED ?= 1
 CONFIRM_EVERY ?= 5
-FIT_SEED ?= 21
 
-.PHONY: help build build-rust build-go demo lesson test bench bench-truth fuzz tidy format clean
-.PHONY: build-ranch build-nginx ranch journal nats-server
-.PHONY: behaviours noise outputs picture test-bench bench-audit peers eight-tools
-.PHONY: walls walls-ordinary walls-machines walls-fit spectrum services
-.PHONY: bench-bare bench-database bench-size bench-steering bench-live
-.PHONY: bench-guard dist deny test-dist deploy-check
-.PHONY: check test-unit test-servers test-programs test-it test-others test-go test-web
-.PHONY: test-host test-truth
+# `build-ceiling`, `go-fiber`: programs of the workspace, built for speed, and servers in Go.
+RUST := $(addprefix build-,ceiling target-sink target-stage walls floor)
+GO := $(addprefix go-,nethttp fasthttp fiber nginx certs behave line)
+
+.PHONY: help build $(RUST) $(GO) build-go build-ranch build-nginx demo lesson spectrum
+.PHONY: peers journal check test format tidy test-unit test-servers test-programs test-it
+.PHONY: test-others test-go deploy-check test-web test-host test-truth fuzz services bench
+.PHONY: bench-guard walls dist test-dist deny clean nats-server
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@echo '  make -C bench, make -C walls: comparisons and scenarios beside these'
 
-build: build-rust build-go ## bin/ceiling, bin/floor and bin/target-*
+build: build-go ## bin/ceiling, and the servers that it may measure: bin/target-*
+	$(call cargo-build,ceiling target-sink target-stage)
 
-build-rust:
-	cargo build --release --locked -p ceiling -p target-sink -p target-stage -p walls \
-	  -p floor
-	mkdir -p bin
-	install $(addprefix target/release/,ceiling floor target-sink target-stage walls) bin/
+# One command for several programs: cargo builds what they share once, and all CPUs have work.
+cargo-build = cargo build --release --locked $(addprefix -p ,$(1)) && mkdir -p bin && \
+  install $(addprefix target/release/,$(1)) bin/
 
-build-go:
-	mkdir -p bin
-	for name in nethttp fasthttp fiber nginx certs behave line; do \
-	  go build -C targets/go -trimpath -o ../../bin/target-$$name ./cmd/$$name; \
-	done
+$(RUST): build-%:
+	$(call cargo-build,$*)
+
+$(GO): go-%:
+	go build -C targets/go -trimpath -o ../../bin/target-$* ./cmd/$*
+
+build-go: $(GO)
 
 # Debian ships nginx and Ranch as binaries, so `make build` does not build these two.
-build-ranch: ## bin/target-ranch: Erlang and Ranch 2; RANCH_EBIN=DIR uses another Ranch
+# RANCH_EBIN=DIR uses another Ranch.
+build-ranch:
 	./scripts/need erlc erlang-ssl
 	./targets/ranch/build
 
-build-nginx: build-go ## unpacks nginx, which bin/target-nginx starts
+build-nginx: go-nginx
 	test -x .cache/nginx/usr/sbin/nginx || ./scripts/unpack .cache/nginx nginx
 	bin/target-nginx --version
 
-bin/target-sink: build-rust
-
-demo: build ## ramps a real Fiber prefork server and writes the report
+demo: build-ceiling go-fiber ## ramps a real Fiber prefork server and writes the report
 	./demo/run
 
-lesson: build ## the same server measured with a starved generator and with a free one, on one page
+lesson: build-ceiling go-nethttp ## one server measured with a starved generator and with a free one
 	./demo/lesson
 
 spectrum: build services build-nginx build-ranch ## every kind of request, in one table
@@ -79,15 +79,7 @@ spectrum: build services build-nginx build-ranch ## every kind of request, in on
 peers: ## the load generators that a plan may name (load.tool), in .cache/peers
 	bench/audit/install $(EIGHT)
 
-eight-tools: build peers ## one server by eight tools: what each reports, and what the wall was
-	mkdir -p out
-	for plan in plan stall; do \
-	  PATH="$(CURDIR)/.cache/peers/bin:$(CURDIR)/.cache/peers/node_modules/.bin:$$PATH" \
-	    bin/ceiling run experiments/eight-tools/$$plan.toml --runs out/runs \
-	    -o out/eight-tools-$$plan.html || [ $$? = 5 ]; \
-	done
-
-journal: build ## checks the journal of this repository, and builds its site in out/journal
+journal: build-ceiling ## checks the journal of this repository, and builds its site in out/journal
 	bin/ceiling journal check
 	bin/ceiling journal build -o out/journal
 
@@ -100,14 +92,15 @@ check: format tidy test-unit ## the inner loop: format, lint, tidy, unit, golden
 
 # The tests of the Go servers run while cargo compiles.
 test: format tidy test-servers services ## what a change must pass
-	./scripts/side-by-side "$(MAKE) test-go deploy-check test-bench" "$(COMPILE_TESTS)"
+	./scripts/side-by-side "$(MAKE) test-go deploy-check" "$(COMPILE_TESTS)" \
+	  "$(MAKE) -C bench test"
 	./scripts/side-by-side "$(MAKE) test-it" "$(MAKE) test-others" "$(MAKE) test-web"
 
 format:
 	cargo fmt --all --check
 	test -z "$$(gofmt -l $(GO_MODULES))" || { gofmt -d $(GO_MODULES); exit 1; }
 
-tidy: ## checks the repository itself, and runs clippy
+tidy:
 	cargo run --quiet --locked -p xtask -- tidy
 	cargo metadata --quiet --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
@@ -121,13 +114,14 @@ test-unit:
 
 # The broker of a fleet, for tests and experiments. scripts/nats/go.sum pins the modules; a binary
 # newer than these files is not rebuilt.
-nats-server: .cache/nats/nats-server ## .cache/nats/nats-server, which ceiling fleet up starts
+nats-server: .cache/nats/nats-server
 
 .cache/nats/nats-server: scripts/nats/go.mod scripts/nats/go.sum
 	go build -C scripts/nats -trimpath -ldflags '-s -w' -o ../../$@ \
 	  github.com/nats-io/nats-server/v2
 
-services: ## installs PostgreSQL and etcd for the parts of the targets; does not start them
+# PostgreSQL and etcd for the parts of the targets: installed, not started.
+services:
 	./scripts/need pg_ctlcluster postgresql
 	./scripts/need etcd etcd-server
 
@@ -152,7 +146,7 @@ test-go: build-go build-ranch build-nginx services
 	cd targets/go && go vet ./... && go test ./...
 
 # It reads files outside of its module, where Go does not notice a change: no cached results.
-deploy-check: ## checks what deploys a fleet: manifests, units, compose file; no cluster
+deploy-check:
 	cd deploy/check && go vet ./... && go test -count=1 ./...
 
 test-web:
@@ -165,7 +159,7 @@ test-web:
 	cargo test --quiet --locked --workspace --no-run
 	node crates/live/tests/browser.mjs target/debug/ceiling target/debug/target-sink
 
-test-host: test-programs ## tests that change a host, in virtual machines: ONLY="knobs two-hosts"
+test-host: test-programs ## tests that change a host, in virtual machines: ONLY="knobs killed"
 	./scripts/vm/all $(ONLY)
 
 test-truth: build build-ranch build-nginx ## rates of right verdicts, percentiles, costs; needs root
@@ -177,87 +171,29 @@ fuzz: ## runs each fuzz target for FUZZ_SECONDS
 	  cargo build --quiet --release --locked --target $(HOST)
 	for name in $(FUZZ_TARGETS); do ./scripts/fuzz $$name $(HOST) $(FUZZ_SECONDS); done
 
-bench: build ## ceiling against its peers and the floor; prints ratios: ARGS="--only depth-1"
+bench: build build-floor ## against peers and the floor; prints ratios: ARGS="--only depth-1"
 	$(BENCH) rows $(ARGS)
 
-bench-guard: build ## BASE=PATH: an older ceiling against this one, paired; fails above 1.02
+bench-guard: build build-floor ## BASE=PATH: an older ceiling against this one; fails above 1.02
 	$(BENCH) guard --base $(BASE) $(ARGS)
 
-bench-bare: build ## targets against bare handlers of their libraries; prints ratios
-	$(BENCH) bare $(ARGS)
-
-bench-database: build services ## /db/read of the targets against pgbench on one PostgreSQL
-	$(BENCH) database $(ARGS)
-
-bench-size: build ## what `size` predicts for two generators against what they use
-	$(BENCH) size $(ARGS)
-
-bench-steering: build ## RPS and RFS: the prediction of a run against the effect; needs root
-	./scripts/need ip iproute2
-	$(BENCH) steering $(ARGS)
-
-bench-live: build ## what watchers of --live cost, in pairs: PAIRS=20 WATCHERS=10 SECONDS=10
-	node bench/live.mjs
-
-bench-truth: build ## what load generators report against what is true
-	$(BENCH) truth $(ARGS)
-
-behaviours: build ## what ceiling, wrk, oha and h2load report of 26 servers: ONLY=a,b TOOLS=wrk
-	./scripts/need wrk wrk
-	./scripts/need h2load nghttp2-client
-	test -x .cache/peers/bin/oha || cargo install oha --locked --root .cache/peers || \
-	  echo "oha cannot be installed here, and is left out"
-	node bench/behaviours.mjs
-
-bench-audit: build ## crates/audit/corpus: outputs of other tools on servers with known truth
-	bench/audit/install
-	node bench/audit.mjs
-
-outputs: build ## docs/output.md: what ceiling, wrk and oha print for four servers
-	./scripts/outputs
-
-picture: build ## docs/pictures/report.png: the page of a ramp of the Fiber server
-	./scripts/picture
-
-noise: build ## load, ramp and find on a shared host: RUNS=40 ONLY=load,find NOISE=0
-	node bench/noise.mjs
-
-test-bench: ## tests the parts of the comparisons that could make a tool look wrong
-	node --test bench/behaviours/test.mjs bench/noise/test.mjs bench/audit/test.mjs \
-		bench/live/test.mjs
-
-walls: build ## scenarios whose wall is known: ONLY=a,b DRAWS=5 SEED=1 WRITE=1; needs root
+walls: build build-walls ## scenarios whose wall is known: ONLY=a DRAWS=5 SEED=1 WRITE=1; as root
 	./scripts/need ip iproute2
 	./scripts/need ethtool ethtool
 	./scripts/need nft nftables
 	bin/walls run --draws $(DRAWS) --seed $(SEED) $(if $(ONLY),--only $(ONLY)) --keep out/walls \
 		--confirm-every $(CONFIRM_EVERY)
-	bin/walls score out/walls $(if $(WRITE),--write docs/walls-table.md)
+	bin/walls score out/walls $(if $(WRITE),--write walls/table.md)
 
-walls-ordinary: build ## the same with servers from package registries, installed; needs root
-	./scripts/need ip iproute2
-	./scripts/need ethtool ethtool
-	walls/ordinary/install
-	bin/walls run --family ordinary --draws $(DRAWS) --seed $(SEED) \
-	  $(if $(ONLY),--only $(ONLY)) --keep out/walls-ordinary
-	bin/walls score out/walls-ordinary $(if $(WRITE),--write docs/walls-ordinary-table.md)
-
-walls-machines: build ## some of them on two virtual machines; for any user who has qemu
-	ONLY=$(ONLY) ./scripts/vm/walls out/walls-machines --draws $(DRAWS) --seed $(SEED)
-	bin/walls score out/walls-machines $(if $(WRITE),--write docs/walls-machines-table.md)
-
-walls-fit: build ## counts how often tests fire, for the judge: DRAWS=5, not the scored seed
-	bin/walls run --draws $(DRAWS) --seed $(FIT_SEED) --keep out/walls-fit
-	bin/walls fit out/walls-fit --write crates/judge/src/odds/table.tsv
-
-dist: ## a release in out/dist: static program, debug file, .deb, OCI image, SBOM, checksums
+dist: ## a release in out/dist: static program, .deb, OCI image, SBOM, checksums
 	$(MAKE) deny
 	./scripts/dist
 
-test-dist: build-go ## tests what `make dist` made: the image, and the package in a virtual machine
+test-dist: build-go ## tests what `make dist` made, in a virtual machine
 	./scripts/test-dist
 
-deny: ## licences, sources and advisories of the program's dependencies (deny.toml)
+# Licences, sources and advisories of the program's dependencies (deny.toml).
+deny:
 	command -v cargo-deny >/dev/null || test -x .cache/tools/bin/cargo-deny || \
 	  cargo install --quiet --locked --root .cache/tools cargo-deny
 	PATH="$(CURDIR)/.cache/tools/bin:$$PATH" && \

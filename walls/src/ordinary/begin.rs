@@ -42,7 +42,7 @@ pub fn begin(
     while !is_listening(server.0.id(), port) {
         if let Some(status) = server.0.try_wait()? {
             if status.code() == Some(NOT_INSTALLED) {
-                bail!("{} is not installed: make walls-ordinary installs it", program.name);
+                bail!("{} is not installed: make -C walls ordinary installs it", program.name);
             }
             let said = fs::read_to_string(&log).unwrap_or_default();
             bail!("{} ended with {status}: {}", program.name, said.trim());

@@ -222,7 +222,7 @@ fn there(script: &str) -> Result<String> {
 
 fn send(script: &str) -> Result<TcpStream> {
     let stream = TcpStream::connect(SHELL)
-        .with_context(|| format!("no shell at {SHELL}: this family is for make walls-machines"))?;
+        .with_context(|| format!("no shell at {SHELL}: it is for make -C walls machines"))?;
     (&stream).write_all(script.as_bytes())?;
     stream.shutdown(Shutdown::Write)?;
     Ok(stream)

@@ -1,5 +1,5 @@
-//! Every command in README.md runs as it stands there, with short times, small levels and the
-//! addresses of this test in the place of those of the reader.
+//! Every command in README.md and in the pages that continue it runs as it stands there, with short
+//! times, small levels and the addresses of this test in the place of those of the reader.
 
 use crate::harness::{Folder, Said, Server, ceiling, root, turn};
 use model::shell;
@@ -90,6 +90,7 @@ const LINES: &[Line] = &[
     line("ceiling doctor", &["-d", "100ms"]),
     line("ceiling runs", &[]),
     line("ceiling show last", &[]),
+    line("ceiling show last -o report.html", &[]),
     line("--live", SHORT),
     line("ceiling show RUN --hosts", &[]),
     line("-o report.html -o run.json", SHORT),
@@ -108,9 +109,11 @@ const LINES: &[Line] = &[
     line("ceiling load --help", &[]),
 ];
 
-/// The commands of README, in code blocks, in the table of questions and in sentences.
+const PAGES: [&str; 3] = ["README.md", "docs/commands.md", "docs/open-loop.md"];
+
+/// The commands of README and its pages, in code blocks, in tables of questions and in sentences.
 fn written() -> BTreeSet<String> {
-    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    let text = PAGES.map(|page| fs::read_to_string(root().join(page)).unwrap()).concat();
     let mut found = BTreeSet::new();
     let mut is_output = false;
     for line in text.lines() {
@@ -201,7 +204,7 @@ fn every_command_of_the_readme_runs() {
     let written: BTreeSet<String> =
         written().into_iter().filter(|typed| !is_elsewhere(typed)).collect();
     let known: BTreeSet<String> = LINES.iter().map(|line| line.typed.to_string()).collect();
-    assert_eq!(written, known, "README.md, and the table of this test");
+    assert_eq!(written, known, "{PAGES:?}, and the table of this test");
     let reader = Reader::new();
     for line in LINES {
         let (words, said) = reader.runs(line);

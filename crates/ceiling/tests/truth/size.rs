@@ -17,7 +17,7 @@ fn measured(folder: &Folder, url: &str) -> String {
 }
 
 /// The prediction multiplies the client's cost of a request in the run, however disturbed the run
-/// was. `make bench-size` measures how well that predicts two processes.
+/// was. `make -C bench size` measures how well that predicts two processes.
 #[test]
 fn the_measured_cost_times_the_rate_is_the_prediction() {
     let _turn = turn();
