@@ -38,7 +38,7 @@ function checkPoint(scene, point, truth) {
     holds(said, standing(point, "latency.p50"), truth.p50, margin);
   return { isRateRight, isP50Right, rateOff: Math.abs(point.rate / rate - 1),
     p50Off: said === null || truth.p50 === null ? null : Math.abs(said - truth.p50),
-    lateNs: point.lateness_ns?.p99 ?? null,
+    lateNs: point.generator_delay_ns?.p99 ?? null,
     shown: `${point.load.rate ?? point.load.connections}: ${point.rate.toFixed(1)}/s, true ` +
       `${rate.toFixed(1)}; p50 ${said / 1e6} ms, true ${truth.p50 / 1e6}` };
 }

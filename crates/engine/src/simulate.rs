@@ -72,9 +72,9 @@ pub struct Account {
     /// Service time; open loop only.
     pub service: Summary,
     /// Send delay; open loop only.
-    pub release_lag: Summary,
+    pub send_delay: Summary,
     /// Generator delay; open loop only.
-    pub lateness: Summary,
+    pub generator_delay: Summary,
     /// How long requests without a response waited, at least.
     pub at_least: Summary,
     /// By target: requests of the window and latency of the completed ones; empty with one target.
@@ -146,8 +146,8 @@ pub fn simulate_seen(
             let parts = [
                 &tick.latency,
                 &tick.service,
-                &tick.release_lag,
-                &tick.lateness,
+                &tick.send_delay,
+                &tick.generator_delay,
                 &tick.at_least,
                 &tick.planned_connect,
             ];
@@ -169,12 +169,12 @@ pub fn simulate_seen(
         worker.turn();
         feed.drain(|tick| account.begun_after += tick.turnover.begun);
     }
-    let [latency, service, release_lag, lateness, at_least, planned_connect] = sums;
+    let [latency, service, send_delay, generator_delay, at_least, planned_connect] = sums;
     let lost = account.measured.failed + account.measured.unanswered;
     account.latency = latency.summary(lost + account.measured.unsent);
     account.service = service.summary(lost);
-    account.release_lag = release_lag.summary(0);
-    account.lateness = lateness.summary(0);
+    account.send_delay = send_delay.summary(0);
+    account.generator_delay = generator_delay.summary(0);
     account.at_least = at_least.summary(0);
     account.planned_connect = planned_connect.summary(0);
     account

@@ -328,7 +328,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// carry the stamp of its start, and may have left as late as its end.
     #[cold]
     fn sent_late(&mut self, now_ns: u64, sent: u64) {
-        self.recorder.tick.lateness.record_n(now_ns - self.turn_begin_ns, sent);
+        self.recorder.tick.generator_delay.record_n(now_ns - self.turn_begin_ns, sent);
     }
 
     fn take_orders(&mut self, now_ns: u64) {

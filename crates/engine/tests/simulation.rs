@@ -91,8 +91,8 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     } else if level.rate.is_some() {
         let Counters { sent, completed, unsent, unanswered, errors, .. } = account.measured;
         assert_eq!(account.service.count, completed, "{context}: service");
-        assert_eq!(account.release_lag.count, sent, "{context}: release lag");
-        assert_eq!(account.lateness.count, sent, "{context}: lateness");
+        assert_eq!(account.send_delay.count, sent, "{context}: send delay");
+        assert_eq!(account.generator_delay.count, sent, "{context}: generator_delay");
         let without = unsent + unanswered + errors.get(ErrorClass::Timeout);
         assert_eq!(account.at_least.count, without, "{context}: lower bounds");
     } else {
@@ -126,8 +126,8 @@ fn assert_started(account: &Account, context: &str) {
     assert!(waited <= begun, "{context}: waited");
     let found = [&account.planned_connect, &account.service].map(|times| times.count);
     assert_eq!(found, [established; 2], "{context}: times to connect");
-    assert!(account.release_lag.count <= begun, "{context}: send delays");
-    assert_eq!(account.release_lag.count, account.lateness.count, "{context}: delays");
+    assert!(account.send_delay.count <= begun, "{context}: send delays");
+    assert_eq!(account.send_delay.count, account.generator_delay.count, "{context}: delays");
     assert!(established <= account.turnover.established, "{context}: {:?}", account.turnover);
     assert_eq!(account.measured.unsent, 0, "{context}: no request was planned");
 }
@@ -372,7 +372,11 @@ fn an_open_loop_sends_exactly_what_was_planned() {
         let allowed = if spacing == Spacing::Fixed { 0 } else { 60 };
         assert!(sent.abs_diff(200) <= allowed, "{spacing:?}: {sent}");
         // A turn of the simulated worker takes half a microsecond.
-        assert!(account.lateness.max.unwrap() < 5_000, "{spacing:?}: {:?}", account.lateness);
+        assert!(
+            account.generator_delay.max.unwrap() < 5_000,
+            "{spacing:?}: {:?}",
+            account.generator_delay
+        );
     }
 }
 
@@ -387,9 +391,9 @@ fn a_server_slower_than_the_rate_makes_requests_wait_and_nobody_is_late() {
     assert!(waited.abs_diff(800) < 410 && waited <= sent, "{waited} of {sent}");
     // The queue grows by one for every second request: the last sent was due 50 ms before.
     let near = |value: Option<u64>, ns: u64| value.is_some_and(|value| value.abs_diff(ns) < 3 * MS);
-    assert!(near(account.release_lag.max, 49 * MS), "{:?}", account.release_lag);
+    assert!(near(account.send_delay.max, 49 * MS), "{:?}", account.send_delay);
     assert!(near(account.service.max, MS), "{:?}", account.service);
-    assert!(account.lateness.max.unwrap() < 5_000, "{:?}", account.lateness);
+    assert!(account.generator_delay.max.unwrap() < 5_000, "{:?}", account.generator_delay);
     // Requests that were never sent have waited up to 50 ms at the end of the window.
     assert!(near(account.at_least.max, 50 * MS), "{:?}", account.at_least);
     assert_eq!(account.at_least.count, unsent);
@@ -415,21 +419,21 @@ fn latency_counts_from_the_plan_through_a_stall() {
 /// all. All connections are in use, because the rate is twice what the server does.
 #[test]
 fn a_generator_that_is_held_up_is_late_though_every_connection_is_in_use() {
-    let lateness = |during: Option<StallPoint>| {
+    let generator_delay = |during: Option<StallPoint>| {
         let stalls = during.map(|during| Stalls { every_ns: 15 * MS, length_ns: 10 * MS, during });
         let level = Level { rate: Some((8_000.0, Spacing::Fixed)), warmup_ns: 0, ..level(4, 1) };
         let account = run(5, level, Faults { stalls, ..steady() });
         assert!(account.measured.waited > 100, "{:?}", account.measured);
         assert_eq!(account.witness.stalls > 2, during.is_some(), "{:?}", account.witness);
-        account.lateness
+        account.generator_delay
     };
-    assert!(lateness(None).max.unwrap() < 5_000, "{:?}", lateness(None));
+    assert!(generator_delay(None).max.unwrap() < 5_000, "{:?}", generator_delay(None));
     for during in [StallPoint::Turn, StallPoint::Wait] {
-        let late = lateness(Some(during));
+        let late = generator_delay(Some(during));
         // A stall inside a sleep shows, except for the length of that sleep.
         assert!(late.max.unwrap() > 8 * MS, "{during:?}: {late:?}");
         assert!(late.max.unwrap() < 12 * MS, "{during:?}: {late:?}");
-        // Waiting for the server between two stalls does not count as lateness.
+        // Waiting for the server between two stalls does not count as generator delay.
         assert!(late.p50.unwrap() < MS / 2, "{during:?}: {late:?}");
     }
 }
@@ -576,7 +580,7 @@ fn devices_begin_when_they_are_due() {
     assert_eq!((starts.begun, starts.established, starts.waited), (200, 200, 0), "{starts:?}");
     // A ramp-up of 20 ms from nothing to 2000/s, which starts when its order is seen.
     assert!((218..=220).contains(&account.turnover.established), "{:?}", account.turnover);
-    let latest_ns = account.lateness.max.unwrap();
+    let latest_ns = account.generator_delay.max.unwrap();
     assert!(latest_ns < 10_000, "on time: {latest_ns}");
     // Connecting takes 20 to 200 us in the simulated world.
     let connect = &account.planned_connect;

@@ -40,8 +40,8 @@ fn tick(seed: u64, requests: u64) -> Tick {
         let service_ns = (2_000_000.0 * (0.5 * random.normal()).exp()) as u64;
         tick.latency.record_n(service_ns + delay_ns, 1);
         tick.service.record_n(service_ns, 1);
-        tick.release_lag.record_n(delay_ns, 1);
-        tick.lateness.record_n(delay_ns, 1);
+        tick.send_delay.record_n(delay_ns, 1);
+        tick.generator_delay.record_n(delay_ns, 1);
     }
     (tick.measured.sent, tick.measured.completed) = (requests, requests);
     tick.measured.status[0] = requests;

@@ -91,8 +91,8 @@ pub fn histograms(tick: &mut Tick) -> [&mut Histogram; HISTOGRAMS] {
     [
         &mut tick.latency,
         &mut tick.service,
-        &mut tick.release_lag,
-        &mut tick.lateness,
+        &mut tick.send_delay,
+        &mut tick.generator_delay,
         &mut tick.unseen,
         &mut tick.at_least,
         &mut tick.connect,
@@ -144,8 +144,8 @@ impl SparseTick {
             histograms: [
                 &tick.latency,
                 &tick.service,
-                &tick.release_lag,
-                &tick.lateness,
+                &tick.send_delay,
+                &tick.generator_delay,
                 &tick.unseen,
                 &tick.at_least,
                 &tick.connect,

@@ -316,7 +316,8 @@ impl<'a> Case<'a> {
     /// by its responses and by its sends.
     pub fn longest_stall_ns(&self) -> u64 {
         let longest = |of: &Option<Summary>| of.as_ref().and_then(|summary| summary.max);
-        let (unseen, late) = (longest(&self.point.unseen_ns), longest(&self.point.lateness_ns));
+        let (unseen, late) =
+            (longest(&self.point.unseen_ns), longest(&self.point.generator_delay_ns));
         unseen.unwrap_or(0).max(late.unwrap_or(0))
     }
 

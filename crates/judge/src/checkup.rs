@@ -38,7 +38,7 @@ pub fn checkup(of: &Observed) -> Checkup {
 
 /// Every check.
 const CHECKS: &[fn(&Observed) -> Checked] =
-    &[cpus, quota, frequency, steal, others, lateness, clock, files, ports, drivers];
+    &[cpus, quota, frequency, steal, others, late_sends, clock, files, ports, drivers];
 
 fn checked(name: &str, fitness: Fitness, found: String, (cost, change): (&str, &str)) -> Checked {
     let is_fit = fitness == Fitness::Fit;
@@ -138,7 +138,7 @@ fn others(of: &Observed) -> Checked {
     checked("other processes", above(others, OTHERS_PERCENT), found, (cost, change))
 }
 
-fn lateness(of: &Observed) -> Checked {
+fn late_sends(of: &Observed) -> Checked {
     let Some(p99) = of.late_ns.p99 else { return not_known("noise") };
     let max = of.late_ns.max.unwrap_or(p99);
     let found =
@@ -273,7 +273,7 @@ mod tests {
     fn the_command_against_late_threads_names_the_profile_that_does_it() {
         let mut of = quiet();
         of.late_ns.p99 = Some(300_000);
-        let change = lateness(&of).change;
+        let change = late_sends(&of).change;
         assert!(change.ends_with("tune apply --only cpu-idle --profile latency"), "{change}");
     }
 

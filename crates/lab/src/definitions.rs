@@ -213,8 +213,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
          sent, completed, failed, unanswered and unsent over all agents are those of the point. \
          starts: its connections where devices start on a schedule, which planned and unaccounted \
          then count; the sums are those of turnover.starts. \
-         lateness_p99_ns: its generator delay. cpu_busy: the share of its CPUs that its process \
-         used. worker_busy: the share of the time in which its busiest worker had work. \
+         generator_delay_p99_ns: its generator delay. cpu_busy: the share of its CPUs that its \
+         process used. worker_busy: the share of the time in which its busiest worker had work. \
          clock_error_ns: by how much its window may be off from that of the controller. ended: \
          complete, no-report (its counts arrived, but no report of its own), late (cut off for a \
          while), cut-off (it stopped its load by itself) or lost. \
@@ -266,12 +266,12 @@ const DEFINITIONS: &[(&str, &str)] = &[
          requests.",
     ),
     (
-        "points[].release_lag_ns",
+        "points[].send_delay_ns",
         "The send delay. Open loop: from the planned instant to the send, for every request sent; \
          null in closed loop. Latency is send delay plus service time.",
     ),
     (
-        "points[].lateness_ns",
+        "points[].generator_delay_ns",
         "The generator delay. Open loop: the part of the send delay that is not a wait for a free \
          slot: to the send, from the planned instant or from the instant a slot became free when \
          that was later. A slot counts as free from the earliest instant at which its response may \
@@ -485,8 +485,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
          end of the window; waited: started late for the same reason; pending: neither open nor \
          failed when the visit ended. connect_ns: from the planned instant to established, those \
          that were never open rank as slower than all others (censored). connect_punctual_ns: \
-         lower bounds of it without the generator delay, which is lateness_ns: begun minus planned \
-         or minus the instant a device was free, whichever was later. null in closed loop.",
+         lower bounds of it without the generator delay, which is generator_delay_ns: begun minus \
+         planned or minus the instant a device was free, whichever was later. null in closed loop.",
     ),
     (
         "points[].turnover.openings",

@@ -57,9 +57,9 @@ pub struct Gathered {
     /// Service time; open loop only.
     pub service: Histogram,
     /// Send delay; open loop only.
-    pub release_lag: Histogram,
+    pub send_delay: Histogram,
     /// Generator delay; open loop only.
-    pub lateness: Histogram,
+    pub generator_delay: Histogram,
     /// How long responses may have waited before they were stamped, for those that may have.
     pub unseen: Histogram,
     /// How long requests without a response waited, at least.
@@ -260,8 +260,8 @@ impl Gathered {
         for (sum, part) in [
             (&mut self.latency, &tick.latency),
             (&mut self.service, &tick.service),
-            (&mut self.release_lag, &tick.release_lag),
-            (&mut self.lateness, &tick.lateness),
+            (&mut self.send_delay, &tick.send_delay),
+            (&mut self.generator_delay, &tick.generator_delay),
             (&mut self.unseen, &tick.unseen),
             (&mut self.at_least, &tick.at_least),
             (&mut self.connect, &tick.connect),

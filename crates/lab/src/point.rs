@@ -70,8 +70,8 @@ pub(crate) fn make(
         service_ns: if is_open { gathered.service.summary(lost) } else { latency_ns.clone() },
         latency_ns,
         latency_good_ns: Some(gathered.latency.summary(0)),
-        release_lag_ns: is_open.then(|| gathered.release_lag.summary(0)),
-        lateness_ns: is_open.then(|| gathered.lateness.summary(0)),
+        send_delay_ns: is_open.then(|| gathered.send_delay.summary(0)),
+        generator_delay_ns: is_open.then(|| gathered.generator_delay.summary(0)),
         latency_punctual_ns: punctual_latency(level, gathered, unsent),
         unseen_ns: stood_still(level, gathered).then(|| gathered.unseen.summary(0)),
         latency_at_least_ns: at_least(gathered),
@@ -110,7 +110,7 @@ fn bytes(gathered: &Gathered) -> Bytes {
 /// Whether the generator stalled in a way that the send delay of its requests does not show.
 fn stood_still(level: &Level, gathered: &Gathered) -> bool {
     let is_closed = level.arrival == Arrival::Closed;
-    !gathered.unseen.is_empty() || is_closed && !gathered.lateness.is_empty()
+    !gathered.unseen.is_empty() || is_closed && !gathered.generator_delay.is_empty()
 }
 
 /// Lower bounds of what a generator that is always on time would have seen; `None` in closed loop
@@ -124,11 +124,11 @@ fn punctual_latency(level: &Level, gathered: &Gathered, unsent: u64) -> Option<S
     let censored = measured.unanswered + measured.failed + unsent;
     // In closed loop service time is the latency, and on a schedule of devices both times are those
     // of their connections.
-    let Gathered { latency, service, lateness, unseen, .. } = gathered;
+    let Gathered { latency, service, generator_delay, unseen, .. } = gathered;
     let none = Histogram::new();
-    let (service, lateness) =
-        if level.plans_starts() { (&none, &none) } else { (service, lateness) };
-    Some(punctual(Window { latency, service, lateness, unseen, censored }))
+    let (service, generator_delay) =
+        if level.plans_starts() { (&none, &none) } else { (service, generator_delay) };
+    Some(punctual(Window { latency, service, generator_delay, unseen, censored }))
 }
 
 fn in_flight(level: &Level, gathered: &Gathered, duration_s: f64) -> InFlight {

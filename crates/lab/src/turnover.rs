@@ -56,9 +56,9 @@ pub fn info(
 
 fn starts(visit: &Visit) -> StartInfo {
     let gathered = &visit.gathered;
-    let Gathered { starts, planned_connect, service, lateness, unseen, .. } = gathered;
+    let Gathered { starts, planned_connect, service, generator_delay, unseen, .. } = gathered;
     let censored = starts.failed + starts.pending + starts.unsent;
-    let window = Window { latency: planned_connect, service, lateness, unseen, censored };
+    let window = Window { latency: planned_connect, service, generator_delay, unseen, censored };
     StartInfo {
         planned: visit.planned,
         begun: starts.begun,
@@ -69,7 +69,7 @@ fn starts(visit: &Visit) -> StartInfo {
         waited: starts.waited,
         connect_ns: planned_connect.summary(censored),
         connect_punctual_ns: punctual(window),
-        lateness_ns: lateness.summary(0),
+        generator_delay_ns: generator_delay.summary(0),
     }
 }
 

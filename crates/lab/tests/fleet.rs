@@ -163,8 +163,8 @@ fn add(sum: &mut Tick, tick: &Tick) {
     for (sum, part) in [
         (&mut sum.latency, &tick.latency),
         (&mut sum.service, &tick.service),
-        (&mut sum.release_lag, &tick.release_lag),
-        (&mut sum.lateness, &tick.lateness),
+        (&mut sum.send_delay, &tick.send_delay),
+        (&mut sum.generator_delay, &tick.generator_delay),
         (&mut sum.unseen, &tick.unseen),
         (&mut sum.at_least, &tick.at_least),
         (&mut sum.connect, &tick.connect),
@@ -499,7 +499,7 @@ fn orders_that_come_late_make_late_requests_and_lose_none() {
     let (point, requests) = (seen.point(), &seen.point().requests);
     assert_eq!(requests.planned, Some(3_000));
     assert_eq!((requests.sent + requests.unsent, requests.completed), (3_000, requests.sent));
-    assert!(point.lateness_ns.as_ref().and_then(|late| late.max) > Some(100 * MS));
+    assert!(point.generator_delay_ns.as_ref().and_then(|late| late.max) > Some(100 * MS));
 }
 
 #[test]

@@ -23,7 +23,10 @@ impl AgentPoint {
             unaccounted: 0,
             starts: starts.map(|one| AgentStarts { begun: one.begun, unsent: one.unsent }),
             rate: Some(point.rate),
-            lateness_p99_ns: point.lateness_ns.as_ref().and_then(|lateness| lateness.p99),
+            generator_delay_p99_ns: point
+                .generator_delay_ns
+                .as_ref()
+                .and_then(|generator_delay| generator_delay.p99),
             cpu_busy: point.cpu.client_cpus.map(busy),
             worker_busy,
             clock_error_ns: 0,

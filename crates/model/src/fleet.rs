@@ -258,7 +258,7 @@ pub struct AgentPoint {
     /// Good responses that arrived in the window, per second of it; absent when not reported.
     pub rate: Option<f64>,
     /// 99th percentile of the generator delay, nanoseconds; open loop only.
-    pub lateness_p99_ns: Option<u64>,
+    pub generator_delay_p99_ns: Option<u64>,
     /// Share of its CPUs that its process used, 0 to 1; absent when not reported.
     pub cpu_busy: Option<f64>,
     /// Share of its time in which the busiest of its workers had work, 0 to 1; absent when not

@@ -37,7 +37,7 @@ pub struct Window<'a> {
     pub service: &'a Histogram,
     /// From when a request could be sent to when it was sent; in closed loop only of those sent in
     /// a stalled turn, whose stamp is that of the start of the turn.
-    pub lateness: &'a Histogram,
+    pub generator_delay: &'a Histogram,
     /// How long late responses may have waited before they were stamped.
     pub unseen: &'a Histogram,
     /// Requests without a good response: they rank above all others.
@@ -52,7 +52,7 @@ pub fn punctual(window: Window<'_>) -> Summary {
         known_ns.map(|known_ns| ranked(window, quantile).min(known_ns))
     };
     let count = u128::from(window.latency.count().max(1));
-    let (late, unseen) = (window.lateness.sum_ns(), window.unseen.sum_ns());
+    let (late, unseen) = (window.generator_delay.sum_ns(), window.unseen.sum_ns());
     let less = |times: &Histogram, late: u128| (times.sum_ns().saturating_sub(late) / count) as u64;
     let mean_ns = less(window.latency, late + unseen).max(less(window.service, unseen));
     Summary {
@@ -76,7 +76,7 @@ pub fn punctual(window: Window<'_>) -> Summary {
 fn ranked(window: Window<'_>, quantile: f64) -> u64 {
     let population = window.latency.count() + window.censored;
     let rank = rank_of(quantile, population);
-    let (sends, stamps) = (thresholds(window.lateness), thresholds(window.unseen));
+    let (sends, stamps) = (thresholds(window.generator_delay), thresholds(window.unseen));
     let of_latency = sends.iter().flat_map(|(late_ns, later)| {
         let bound = move |(unseen_ns, unseen): &(u64, u64)| {
             at_rank(window.latency, rank, later + unseen, late_ns + unseen_ns)
@@ -97,12 +97,12 @@ fn at_rank(times: &Histogram, rank: u64, later: u64, late_ns: u64) -> Option<u64
 }
 
 /// Delays to try, each with the number of requests that were later. Zero is one of them.
-fn thresholds(lateness: &Histogram) -> Vec<(u64, u64)> {
+fn thresholds(generator_delay: &Histogram) -> Vec<(u64, u64)> {
     let at = |share: f64| {
-        let late_ns = lateness.quantile_ns(share)?;
-        Some((late_ns, lateness.count() - lateness.count_up_to(late_ns)))
+        let late_ns = generator_delay.quantile_ns(share)?;
+        Some((late_ns, generator_delay.count() - generator_delay.count_up_to(late_ns)))
     };
-    let none = (0, lateness.count());
+    let none = (0, generator_delay.count());
     std::iter::once(none).chain(TRIED.into_iter().filter_map(at)).collect()
 }
 
@@ -129,8 +129,8 @@ mod tests {
     }
 
     fn of(requests: &[Request]) -> Summary {
-        let [latency, service, lateness, unseen] = &histograms(requests);
-        punctual(Window { latency, service, lateness, unseen, censored: 0 })
+        let [latency, service, generator_delay, unseen] = &histograms(requests);
+        punctual(Window { latency, service, generator_delay, unseen, censored: 0 })
     }
 
     #[test]
@@ -155,15 +155,15 @@ mod tests {
     fn a_generator_that_stood_still_for_a_moment_leaves_the_median_of_a_closed_loop() {
         let mut requests: Vec<_> = (0..10_000u64).map(|at| (1_000_000 + at, 0, 0, 0)).collect();
         requests.iter_mut().take(50).for_each(|request| request.3 = 40_000_000);
-        let [latency, _, lateness, unseen] = &histograms(&requests);
+        let [latency, _, generator_delay, unseen] = &histograms(&requests);
         let bound = punctual(Window {
             latency,
             service: latency,
-            lateness: &Histogram::new(),
+            generator_delay: &Histogram::new(),
             unseen,
             censored: 0,
         });
-        assert!(lateness.sum_ns() == 0 && bound.p50.unwrap() > 1_000_000, "{bound:?}");
+        assert!(generator_delay.sum_ns() == 0 && bound.p50.unwrap() > 1_000_000, "{bound:?}");
         assert!(bound.p99.unwrap() > 1_000_000 && bound.max.unwrap() < 3_000_000, "{bound:?}");
     }
 

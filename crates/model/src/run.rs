@@ -209,10 +209,10 @@ pub struct Point {
     /// From send to response.
     pub service_ns: Summary,
     /// Send delay: sent minus planned; open loop only.
-    pub release_lag_ns: Option<Summary>,
+    pub send_delay_ns: Option<Summary>,
     /// Generator delay: the send delay without the wait for a free slot. Open loop only.
     #[serde(default)]
-    pub lateness_ns: Option<Summary>,
+    pub generator_delay_ns: Option<Summary>,
     /// Lower bounds of the latency that a punctual generator would have measured; see
     /// [`punctual`](crate::punctual). For open loops, and for closed ones whose generator was
     /// stalled.
@@ -520,7 +520,7 @@ pub struct StartInfo {
     /// Lower bounds of the same without the generator delay.
     pub connect_punctual_ns: Summary,
     /// Generator delay: start minus planned instant, without the wait for a free device.
-    pub lateness_ns: Summary,
+    pub generator_delay_ns: Summary,
 }
 
 impl StartInfo {

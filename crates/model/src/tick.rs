@@ -545,11 +545,11 @@ pub struct Tick {
     /// about their connections: time to connect from the start of the attempt.
     pub service: Histogram,
     /// Open loop only: sent minus planned.
-    pub release_lag: Histogram,
+    pub send_delay: Histogram,
     /// Generator delay. Open loop: sent minus planned or minus the instant a connection had a free
     /// slot, whichever was later. In closed loop only that of requests sent in a turn of the loop
     /// that took over 1 ms: they bear the stamp of its start.
-    pub lateness: Histogram,
+    pub generator_delay: Histogram,
     /// How long good responses to measured requests may have waited before they were stamped,
     /// because the worker did not run when it should; those read in time are left out.
     pub unseen: Histogram,
@@ -598,8 +598,8 @@ impl Tick {
         for histogram in [
             &mut self.latency,
             &mut self.service,
-            &mut self.release_lag,
-            &mut self.lateness,
+            &mut self.send_delay,
+            &mut self.generator_delay,
             &mut self.unseen,
             &mut self.at_least,
             &mut self.connect,

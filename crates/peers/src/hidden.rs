@@ -48,7 +48,7 @@ fn of_loop(point: &Point) -> String {
             point.in_flight.limit
         ),
         LoadModel::Open => {
-            let late = point.release_lag_ns.as_ref().and_then(|lag| lag.p99);
+            let late = point.send_delay_ns.as_ref().and_then(|lag| lag.p99);
             let sent = late.map_or(String::new(), |ns| {
                 format!("; sent with a delay of {} at p99", show_ns(ns as f64))
             });

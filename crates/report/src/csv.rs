@@ -216,7 +216,7 @@ const DISTRIBUTIONS: &[(&str, &str, PickSummary)] = &[
         Some(&p.latency_ns)
     }),
     ("service", "time from send to response", |p| Some(&p.service_ns)),
-    ("release_lag", "sent minus planned; open loop only", |p| p.release_lag_ns.as_ref()),
+    ("send_delay", "sent minus planned; open loop only", |p| p.send_delay_ns.as_ref()),
     ("connect", "time to connect", |p| Some(&p.connections.connect_ns)),
     ("handshake", "time of TLS handshakes", |p| p.connections.handshakes.handshake_ns.as_ref()),
 ];

@@ -39,7 +39,7 @@ const NAMES: &[(&str, &[&str])] = &[
             "bytes",
             "latency_ns",
             "service_ns",
-            "release_lag_ns",
+            "send_delay_ns",
             "cpu",
             "series",
             "gates",

@@ -70,8 +70,8 @@ impl Release {
         let mut record = json!({ "rate": self.rate, "arrivals": self.arrivals_name() });
         match &self.measured {
             Ok(measured) => {
-                record["release_lag_p50_ns"] = json!(measured.lag_p50_ns);
-                record["release_lag_p99_ns"] = json!(measured.lag_p99_ns);
+                record["send_delay_p50_ns"] = json!(measured.lag_p50_ns);
+                record["send_delay_p99_ns"] = json!(measured.lag_p99_ns);
                 record["gaps"] = measured.gaps.record();
                 record["client_us_per_request"] = json!(measured.client_us_per_request);
             }
@@ -116,9 +116,9 @@ pub fn measured(
 ) -> Result<Measured, String> {
     let parsed: Value =
         serde_json::from_str(record).map_err(|error| format!("not one JSON document: {error}"))?;
-    let lag = &parsed["points"][0]["release_lag_ns"];
+    let lag = &parsed["points"][0]["send_delay_ns"];
     if lag.is_null() {
-        return Err("the record has no release_lag_ns".into());
+        return Err("the record has no send_delay_ns".into());
     }
     let between = gaps::between(arrivals_ns);
     let rate = f64::from(rate);
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_record_and_arrivals_give_one_line() {
-        let record = r#"{"points":[{"release_lag_ns":{"p50":900,"p99":14000},
+        let record = r#"{"points":[{"send_delay_ns":{"p50":900,"p99":14000},
                          "cpu":{"client_us_per_request":3.5}}]}"#;
         let arrivals: Vec<u64> = (0..5_000).map(|index| index * 1_000_000).collect();
         let fixed = measured(record, &arrivals, 1_000, Arrivals::Fixed).unwrap();
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_record_without_a_lag_is_no_zero() {
-        let record = r#"{"points":[{"release_lag_ns":null}]}"#;
+        let record = r#"{"points":[{"send_delay_ns":null}]}"#;
         assert!(measured(record, &[], 1_000, Arrivals::Fixed).is_err());
         assert!(measured("", &[], 1_000, Arrivals::Fixed).is_err());
     }

@@ -43,7 +43,7 @@ fn planned_requests_and_those_that_the_server_counted_agree() {
         let completed = requests(point, "completed");
         assert_eq!(count(point, "/latency_ns/count"), completed, "{case}");
         assert_eq!(count(point, "/service_ns/count"), completed, "{case}");
-        assert_eq!(count(point, "/release_lag_ns/count"), requests(point, "sent"), "{case}");
+        assert_eq!(count(point, "/send_delay_ns/count"), requests(point, "sent"), "{case}");
         assert_eq!(point["load"]["arrivals"], arrivals);
         let end = server.stop();
         let seen = count(&end, "/requests_served") + count(&end, "/requests_unanswered");

@@ -268,8 +268,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
     fn send_due(&mut self, slot: SlotId, (due_ns, due_since_ns): (u64, u64), now_ns: u64) {
         if self.stage == Stage::Measure {
             let tick = &mut self.recorder.tick;
-            tick.release_lag.record_n(now_ns.saturating_sub(due_ns), 1);
-            tick.lateness.record_n(now_ns.saturating_sub(due_since_ns), 1);
+            tick.send_delay.record_n(now_ns.saturating_sub(due_ns), 1);
+            tick.generator_delay.record_n(now_ns.saturating_sub(due_since_ns), 1);
             tick.measured.waited += u64::from(due_since_ns > due_ns);
         }
         self.count_in_flight(now_ns);

@@ -105,8 +105,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         start.begun_ns = now_ns;
         if start.part == Part::Window {
             let tick = &mut self.recorder.tick;
-            tick.release_lag.record_n(now_ns.saturating_sub(start.planned_ns), 1);
-            tick.lateness.record_n(now_ns.saturating_sub(start.since_ns), 1);
+            tick.send_delay.record_n(now_ns.saturating_sub(start.planned_ns), 1);
+            tick.generator_delay.record_n(now_ns.saturating_sub(start.since_ns), 1);
         }
     }
 

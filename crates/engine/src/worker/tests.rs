@@ -338,7 +338,7 @@ fn what_was_due_before_a_late_order_is_unsent_and_never_leaves() {
             worker.turn();
             feed.drain(|tick| {
                 sum.measured += &tick.measured;
-                sum.release_lag.merge(&tick.release_lag);
+                sum.send_delay.merge(&tick.send_delay);
                 sum.at_least.merge(&tick.at_least);
                 is_over |= tick.last;
             });
@@ -351,7 +351,7 @@ fn what_was_due_before_a_late_order_is_unsent_and_never_leaves() {
         assert!(most_ns.abs_diff(waited_ms * MS) < 10 * MS, "{most_ns} ns of {waited_ms} ms");
         assert_eq!((sum.measured.sent, sum.measured.unsent), expected);
         // Connections take a while to open.
-        assert!(sum.release_lag.quantile_ns(1.0).unwrap_or(0) < 200 * MS);
+        assert!(sum.send_delay.quantile_ns(1.0).unwrap_or(0) < 200 * MS);
     }
 }
 

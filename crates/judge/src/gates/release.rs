@@ -49,9 +49,10 @@ pub fn check(case: &Case<'_>) -> Checked {
         return Checked::unchecked(BOUND, "the target stopped responding");
     }
     let worst = moved(point).max_by(|left, right| left.share().total_cmp(&right.share()));
-    let late = point.lateness_ns.as_ref().and_then(highest).map_or_else(String::new, |late| {
-        format!("; it sent requests up to {} late at {}", show_ns(late.1 as f64), late.0)
-    });
+    let late =
+        point.generator_delay_ns.as_ref().and_then(highest).map_or_else(String::new, |late| {
+            format!("; it sent requests up to {} late at {}", show_ns(late.1 as f64), late.0)
+        });
     let (ok, measured, why) = match worst {
         None => (true, 0.0, format!("the generator is on time for every percentile{late}")),
         Some(worst) => {
@@ -111,7 +112,7 @@ pub(crate) fn moved(point: &Point) -> impl Iterator<Item = Moved> {
 fn low_ns(point: &Point, figure: Figure, known_ns: u64) -> u64 {
     let by_rank_ns = point.latency_punctual_ns.as_ref().and_then(|low| low.of(figure));
     let low_ns = by_rank_ns.unwrap_or_else(|| {
-        let latest_ns = point.lateness_ns.as_ref().and_then(|late| late.max);
+        let latest_ns = point.generator_delay_ns.as_ref().and_then(|late| late.max);
         let less_latest_ns = latest_ns.map_or(0, |late_ns| known_ns.saturating_sub(late_ns));
         point.service_ns.of(figure).unwrap_or(0).max(less_latest_ns)
     });
@@ -198,9 +199,11 @@ mod tests {
         let mut fixture = open(summary(1_000_000, 3_000_000), Summary::default());
         fixture.point.latency_punctual_ns = None;
         fixture.point.service_ns = summary(400_000, 2_990_000);
-        fixture.point.lateness_ns = Some(Summary { max: Some(20_000), ..Summary::default() });
+        fixture.point.generator_delay_ns =
+            Some(Summary { max: Some(20_000), ..Summary::default() });
         assert_eq!(check(&fixture.case()).ok, Some(true), "none was later than 20 us");
-        fixture.point.lateness_ns = Some(Summary { max: Some(900_000), ..Summary::default() });
+        fixture.point.generator_delay_ns =
+            Some(Summary { max: Some(900_000), ..Summary::default() });
         assert_eq!(check(&fixture.case()).ok, Some(false));
     }
 

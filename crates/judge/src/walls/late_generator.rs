@@ -74,7 +74,8 @@ pub fn test(case: &Case<'_>) -> Test {
 /// there by much.
 fn is_late_enough(case: &Case<'_>, moved: Moved) -> bool {
     let point = case.point;
-    let (Some(late), Some((above, share))) = (&point.lateness_ns, half_above(moved.figure)) else {
+    let (Some(late), Some((above, share))) = (&point.generator_delay_ns, half_above(moved.figure))
+    else {
         return true;
     };
     let matters = |late_ns: u64| is_moved(moved.known_ns.saturating_sub(late_ns), moved.known_ns);
@@ -168,11 +169,11 @@ mod tests {
         fixture.point.latency_punctual_ns = Some(low);
         let late = |p75_ns| Summary { p75: Some(p75_ns), max: Some(p50_ns), ..Summary::default() };
         for (p75_ns, is_seen) in [(1_000, false), (p50_ns / 2, true)] {
-            fixture.point.lateness_ns = Some(late(p75_ns));
+            fixture.point.generator_delay_ns = Some(late(p75_ns));
             let test = super::test(&fixture.case());
             assert_eq!(matches!(test, Test::Seen(_)), is_seen, "{p75_ns}");
         }
-        fixture.point.lateness_ns = Some(late(1_000));
+        fixture.point.generator_delay_ns = Some(late(1_000));
         let all = fixture.point.latency_ns.count;
         let unseen = Summary { count: all / 2, max: Some(p50_ns), ..Summary::default() };
         fixture.point.unseen_ns = Some(unseen);

@@ -29,7 +29,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let Some(offered) = case.point.offered_rate else { return Test::NotSeen };
     let achieved = case.point.rate / offered.max(f64::MIN_POSITIVE);
     // Few requests have no p99.
-    let lag = case.point.release_lag_ns.as_ref();
+    let lag = case.point.send_delay_ns.as_ref();
     let lag_ns = lag.and_then(|lag| lag.p99.or(lag.p95).or(lag.p90));
     // Another tool does not report when it sent; all that is known is that it got its responses.
     let is_prompt = case.is_told() || lag_ns.is_some_and(|lag_ns| lag_ns <= LAG_MAX_NS);
@@ -121,11 +121,11 @@ mod tests {
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "closed loop");
         fixture.point.offered_rate = Some(fixture.point.rate);
         let lag = |p99| Some(Summary { p99: Some(p99), ..Summary::default() });
-        fixture.point.release_lag_ns = lag(20_000);
+        fixture.point.send_delay_ns = lag(20_000);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
-        fixture.point.release_lag_ns = lag(5_000_000);
+        fixture.point.send_delay_ns = lag(5_000_000);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "late");
-        fixture.point.release_lag_ns = lag(20_000);
+        fixture.point.send_delay_ns = lag(20_000);
         fixture.point.offered_rate = Some(fixture.point.rate * 1.1);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "not reached");
     }
@@ -136,7 +136,7 @@ mod tests {
         let point = &mut fixture.point;
         point.load.model = LoadModel::Open;
         point.offered_rate = Some(point.rate);
-        point.release_lag_ns = Some(Summary { p99: Some(5_000_000), ..Summary::default() });
+        point.send_delay_ns = Some(Summary { p99: Some(5_000_000), ..Summary::default() });
         let sent = point.requests.sent;
         point.requests.planned = Some(sent + point.requests.unsent);
         point.requests.waited = sent / 200;

@@ -250,7 +250,7 @@ mod tests {
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "far shorter");
         fixture.point.unseen_ns = longest(50_000_000);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen);
-        (fixture.point.unseen_ns, fixture.point.lateness_ns) = (None, longest(50_000_000));
+        (fixture.point.unseen_ns, fixture.point.generator_delay_ns) = (None, longest(50_000_000));
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "its sends show the same");
     }
 

@@ -72,7 +72,7 @@ fn a_closed_loop_has_a_rate_and_no_plan() {
     assert_eq!((point.requests.planned, point.offered_rate), (None, None));
     assert_eq!((point.load.threads, point.load.connections_max), (3, 3), "no idle thread");
     assert_eq!(point.service_ns, point.latency_ns);
-    assert_eq!((point.release_lag_ns, point.lateness_ns), (None, None));
+    assert_eq!((point.send_delay_ns, point.generator_delay_ns), (None, None));
     assert_eq!((point.in_flight.mean, point.in_flight.limit), (Some(4.0), 6));
     assert_eq!(point.unmeasured.duration_s, 0.5);
 }
@@ -84,7 +84,7 @@ fn an_open_loop_counts_what_was_due() {
     assert_eq!(point.offered_rate, Some(1002.5));
     assert_eq!((point.load.model.name(), point.load.connections_max), ("open", 8));
     assert!(point.service_ns.p50 < point.latency_ns.p50);
-    assert_eq!(point.release_lag_ns.map(|lag| lag.count), Some(0));
+    assert_eq!(point.send_delay_ns.map(|lag| lag.count), Some(0));
     assert_eq!(point.series.len(), 2);
     assert_eq!(point.series[1].asked_rate, Some(1002.5));
 }

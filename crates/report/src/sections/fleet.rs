@@ -11,7 +11,7 @@ pub fn agents(run: &Run) -> Vec<Block> {
     let Some(point) = shown(run) else { return Vec::new() };
     let sum = AgentPoint::sum(&point.agents);
     let has_plan = sum.planned.is_some();
-    let is_open = point.agents.iter().any(|agent| agent.lateness_p99_ns.is_some());
+    let is_open = point.agents.iter().any(|agent| agent.generator_delay_p99_ns.is_some());
     let mut columns = vec![Column::words("agent"), Column::numbers("sent")];
     columns.push(Column::numbers("good/s"));
     columns.push(Column::numbers("failed"));
@@ -75,7 +75,7 @@ fn cells(
     let unsent = agent.starts.map_or(agent.unsent, |starts| starts.unsent);
     cells.extend(has_plan.then(|| count(unsent)));
     cells.push(count(agent.unaccounted));
-    cells.extend(is_open.then(|| ns(agent.lateness_p99_ns)));
+    cells.extend(is_open.then(|| ns(agent.generator_delay_p99_ns)));
     cells.push(or_dash(agent.cpu_busy, |busy| format!("{} %", percent(100.0 * busy))));
     cells.extend([clock, standing]);
     cells

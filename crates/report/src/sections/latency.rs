@@ -67,17 +67,17 @@ const MEASURES: &[Measure] = &[
         name: "service",
         meaning: "from send to response",
         // In a closed loop this equals the latency.
-        pick: |point| point.release_lag_ns.as_ref().map(|_| &point.service_ns),
+        pick: |point| point.send_delay_ns.as_ref().map(|_| &point.service_ns),
     },
     Measure {
         name: "send delay",
         meaning: "from the planned instant to the send",
-        pick: |point| point.release_lag_ns.as_ref(),
+        pick: |point| point.send_delay_ns.as_ref(),
     },
     Measure {
         name: "generator delay",
         meaning: "the part of the send delay that is not a wait for a free slot",
-        pick: |point| point.lateness_ns.as_ref(),
+        pick: |point| point.generator_delay_ns.as_ref(),
     },
     Measure {
         name: "connect",

@@ -20,13 +20,13 @@ pub(super) const MEASUREMENT: &[Row] = &[
             let point = &mut scene.fixture.point;
             point.load.model = LoadModel::Open;
             point.offered_rate = Some(point.rate);
-            point.release_lag_ns = Some(Summary { p99: Some(20_000), ..Summary::default() });
+            point.send_delay_ns = Some(Summary { p99: Some(20_000), ..Summary::default() });
         },
         without: &[
             ("all that was planned", |scene| scene.fixture.point.offered_rate = Some(1500.0)),
             ("on time", |scene| {
                 let lag_ns = Some(Summary { p99: Some(9_000_000), ..Summary::default() });
-                scene.fixture.point.release_lag_ns = lag_ns;
+                scene.fixture.point.send_delay_ns = lag_ns;
             }),
         ],
     },

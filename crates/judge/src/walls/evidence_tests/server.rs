@@ -144,7 +144,7 @@ pub(super) const APPLICATION: &[Row] = &[
                 let point = &mut scene.fixture.point;
                 point.load.model = LoadModel::Open;
                 point.offered_rate = Some(point.rate);
-                point.release_lag_ns = Some(Summary { p99: Some(20_000), ..Summary::default() });
+                point.send_delay_ns = Some(Summary { p99: Some(20_000), ..Summary::default() });
             }),
         ],
     },
