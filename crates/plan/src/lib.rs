@@ -44,6 +44,7 @@ mod explain;
 mod foreign;
 mod kinds;
 mod machine;
+mod mix;
 mod typed;
 mod url;
 mod usage;

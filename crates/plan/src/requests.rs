@@ -2,11 +2,11 @@
 
 use crate::auth;
 use crate::machine::Machine;
+use crate::mix::{self, MixError, Recipe};
 use crate::options::Options;
 use crate::url::{Scheme, Url, UrlError, with_scheme};
 use crate::usage::Usage;
 use crate::values::Header;
-use mix::{MixError, Recipe};
 use model::check::Checks;
 use model::load::{MixTarget, Request};
 use model::secret;

@@ -97,18 +97,13 @@ const ROOMS: &[Room] = &[
         why: "auditing the output of another tool needs only text and arithmetic",
     },
     Room {
-        folder: "crates/mix",
-        may_use: &["crates/model"],
-        why: "descriptions of requests become plain requests, independently of the sender",
-    },
-    Room {
         folder: "crates/peers",
         may_use: &["crates/model"],
         why: "command lines and output of another tool are text, independently of who runs it",
     },
     Room {
         folder: "crates/plan",
-        may_use: &["crates/model", "crates/mix", "crates/wire", "crates/peers"],
+        may_use: &["crates/model", "crates/wire", "crates/peers"],
         why: "plans and command lines become cells and trials, independently of the measurement; \
               requests are composed and encoded once as a check, and other tools are asked whether \
               they can make a load",
@@ -186,7 +181,6 @@ const ROOMS: &[Room] = &[
             "crates/journal",
             "crates/report",
             "crates/site",
-            "crates/mix",
             "crates/pack",
             "crates/peers",
             "crates/plan",

@@ -5,7 +5,7 @@
 //! next row, the same row for all columns of a request, and after the last row the first one again.
 //! `{{{{` writes two braces.
 
-use crate::{MixError, ReadFile};
+use super::{MixError, ReadFile};
 use csv::StringRecord;
 use model::random::Random;
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@
 //! target is `METHOD URL`, then its headers and `@FILE` for a body, and ends with an empty line.
 //! Lines that start with `#` are skipped in both.
 
-use crate::{MixError, ReadFile, Recipe};
+use super::{MixError, ReadFile, Recipe};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use model::check::Checks;
@@ -193,7 +193,7 @@ impl<'de> Deserialize<'de> for Headers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::template::{Tables, Template};
+    use crate::mix::template::{Tables, Template};
     use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Vec<Recipe>, MixError> {

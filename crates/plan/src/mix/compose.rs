@@ -1,8 +1,8 @@
 //! From recipes to the requests of the tape.
 
-use crate::interleave::{interleaved, reduced};
-use crate::template::{Draws, Tables, Template};
-use crate::{MixError, ReadFile};
+use super::interleave::{interleaved, reduced};
+use super::template::{Draws, Tables, Template};
+use super::{MixError, ReadFile};
 use model::check::Checks;
 use model::load::{MixTarget, Request};
 use model::random::Random;
