@@ -1,7 +1,7 @@
 //! Exit codes, and why a command failed.
 
-use agents::AgentsError;
 use engine::StartError;
+use fleet::process::AgentsError;
 use lab::{LabError, ToolError};
 use model::ending::Ending;
 use model::run::Record;

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::screen::to_stderr;
-use agents::{Controller, Lead, Settings, keys};
+use fleet::process::{Controller, Lead, Settings, keys};
 use model::load::Trial;
 use nats::Servers;
 use plan::{DriverChoice, FleetChoice, Options};

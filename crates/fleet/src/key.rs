@@ -1,15 +1,12 @@
-//! The key of a controller: made, kept in a file, and its public half in the form that agents pin.
+//! The key of a controller, and its public half in the form that agents pin.
 
 use aws_lc_rs::encoding::{AsBigEndian, Curve25519SeedBin};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-pub use remote::write_secret;
 use std::fmt;
-use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Bytes of a signature.
@@ -20,8 +17,6 @@ const KEY_BYTES: usize = 32;
 const SECRET_PREFIX: &str = "ceiling-controller-secret:";
 /// The prefix of the text of a public key.
 const PUBLIC_PREFIX: &str = "ceiling-controller:";
-/// Size limit of a key file in bytes.
-const FILE_BYTES_MAX: u64 = 1024;
 
 /// Why a key cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -75,33 +70,16 @@ impl ControllerKey {
         signature.as_ref().try_into().expect("a signature has 64 bytes")
     }
 
-    /// Writes it to a new file that only its owner may read.
-    ///
-    /// # Errors
-    ///
-    /// The file exists already, or cannot be made.
-    pub fn write(&self, path: &Path) -> Result<(), KeyError> {
+    /// Its secret, as a file holds it.
+    pub(crate) fn secret(&self) -> String {
         let seed = self.pair.seed().expect("an ed25519 key has a seed");
         let seed: Curve25519SeedBin<'_> = seed.as_be_bytes().expect("a seed has bytes");
-        let line = format!("{SECRET_PREFIX}{}\n", STANDARD.encode(seed.as_ref()));
-        write_secret(path, line.as_bytes())
-            .map_err(|error| KeyError::Io { path: path.to_path_buf(), error })
+        format!("{SECRET_PREFIX}{}\n", STANDARD.encode(seed.as_ref()))
     }
 
-    /// Reads it from a file.
-    ///
-    /// # Errors
-    ///
-    /// The file does not exist, every user may read it, or it has no key.
-    pub fn read(path: &Path) -> Result<Self, KeyError> {
-        let failed = |error| KeyError::Io { path: path.to_path_buf(), error };
-        let file = OpenOptions::new().read(true).open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.mode() & 0o007 != 0 {
-            return Err(KeyError::Open { path: path.to_path_buf() });
-        }
-        let mut text = String::new();
-        file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
-        let seed = decoded(&text, SECRET_PREFIX).ok_or(KeyError::Text("key of a controller"))?;
+    /// The key of such a secret.
+    pub(crate) fn of_secret(text: &str) -> Result<Self, KeyError> {
+        let seed = decoded(text, SECRET_PREFIX).ok_or(KeyError::Text("key of a controller"))?;
         Ok(Self::of_seed(&seed))
     }
 }
@@ -146,28 +124,6 @@ impl FromStr for PublicKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn a_key_is_kept_from_others_and_read_again() {
-        let folder = std::env::temp_dir().join(format!("fleet-key-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir(&folder).unwrap();
-        let path = folder.join("controller.key");
-        let key = ControllerKey::generate();
-        key.write(&path).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let again = ControllerKey::read(&path).unwrap();
-        assert_eq!(again.public(), key.public());
-        assert!(matches!(key.write(&path), Err(KeyError::Io { .. })), "never replaced");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).unwrap();
-        assert!(matches!(ControllerKey::read(&path), Err(KeyError::Open { .. })));
-        fs::write(&path, "nonsense").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert!(matches!(ControllerKey::read(&path), Err(KeyError::Text(_))));
-        fs::remove_dir_all(folder).unwrap();
-    }
 
     #[test]
     fn a_signature_is_of_one_message_and_one_key() {

@@ -6,7 +6,8 @@
 //! In: bytes that arrived, instants of a monotonic clock, and the wishes of the caller.
 //! Out: bytes to send, orders for the workers of an agent, merged ticks for the lab, and the
 //! account of each agent.
-//! Never: a clock, a socket, a thread; a file, except in [`key`].
+//! Never: a clock, a socket, a thread or a file, except in [`process`], where the sessions become
+//! agents and a controller.
 //!
 //! # The protocol, version 1
 //!
@@ -36,6 +37,7 @@ pub mod frame;
 pub mod key;
 pub mod message;
 pub mod order;
+pub mod process;
 pub mod stream;
 pub mod subject;
 pub mod ticks;

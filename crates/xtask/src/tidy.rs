@@ -6,6 +6,7 @@
 
 mod graph;
 mod headers;
+mod io_apart;
 mod reach;
 mod syntax;
 
@@ -39,6 +40,7 @@ type Check = fn(&Tree) -> Vec<Finding>;
 const CHECKS: &[Check] = &[
     graph::check,
     headers::check,
+    io_apart::check,
     reach::check,
     syntax::check,
     go_functions::check,

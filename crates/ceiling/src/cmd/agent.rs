@@ -4,8 +4,8 @@ use crate::cmd::fleet::{AgentName, ControllerText, Label, PatternText};
 use crate::exit::{Code, Failure};
 use crate::screen::{to_stderr, to_stdout};
 use crate::signals::stop_flag;
-use agents::keys;
 use clap::Args;
+use fleet::process::keys;
 use plan::values::{CredentialsFile, FleetUrl, Rate, Threads};
 
 /// Makes load as ordered by a controller on another host: `ceiling load --fleet` or any other
@@ -72,7 +72,7 @@ pub fn run(command: Agent) -> Result<Code, Failure> {
         Failure::Usage(format!("--credentials {error}; for example fleet-keys/agents/a1.creds"))
     })?;
     let (fleet, servers) = crate::fleet::servers("--nats", &command.nats)?;
-    let settings = agents::agent::Settings {
+    let settings = fleet::process::agent::Settings {
         servers,
         fleet,
         credentials,
@@ -96,7 +96,7 @@ pub fn run(command: Agent) -> Result<Code, Failure> {
         // Some texts are a controller's or a broker's. A closed stderr must not end the agent.
         to_stderr(&format!("ceiling agent: {}", line));
     };
-    match agents::agent::run(settings, &stop, &mut tell) {
+    match fleet::process::agent::run(settings, &stop, &mut tell) {
         Ok(()) => Ok(Code::Good),
         Err(error) => Err(Failure::Fleet(error)),
     }

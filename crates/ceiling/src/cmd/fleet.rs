@@ -70,7 +70,7 @@ pub fn run(command: Fleet) -> Result<Code, Failure> {
 }
 
 /// The controller's side of a fleet, connected to the broker.
-pub fn controller(broker: &BrokerOptions) -> Result<agents::Controller, Failure> {
+pub fn controller(broker: &BrokerOptions) -> Result<fleet::process::Controller, Failure> {
     let (url, folder) = broker.given()?.ok_or_else(|| {
         Failure::Usage(
             "--fleet is missing: give the URL of the broker, or set CEILING_FLEET; for example \

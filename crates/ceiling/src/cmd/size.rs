@@ -4,9 +4,9 @@
 use super::runs;
 use crate::exit::{Code, Failure};
 use crate::screen::{detail, style, to_stdout};
-use agents::Seen;
 use clap::Args;
 use fleet::message::Facts;
+use fleet::process::Seen;
 use model::size::{Agent, Wish};
 use plan::values::{Count, Link, Part, Rate, RunPath};
 use plan::{BrokerOptions, Colour, Runs, Verbosity};

@@ -140,25 +140,20 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/fleet",
-        may_use: &["crates/model", "crates/engine", "crates/plan", "crates/remote"],
-        why: "a controller and its agents decide from bytes and time: orders and ticks are those \
-              of the engine, URLs are parsed like on the command line, and clocks are compared \
-              like those of a far probe",
-    },
-    Room {
-        folder: "crates/agents",
         may_use: &[
             "crates/model",
             "crates/engine",
-            "crates/probe",
-            "crates/store",
             "crates/plan",
+            "crates/probe",
+            "crates/remote",
+            "crates/store",
             "crates/lab",
-            "crates/fleet",
             "crates/nats",
         ],
-        why: "agents carry out the decisions of sessions: the lab makes the load, and a broker \
-              carries the messages",
+        why: "a controller and its agents decide from bytes and time: orders and ticks are those \
+              of the engine, URLs are parsed like on the command line, and clocks are compared \
+              like those of a far probe; as processes, the lab makes their load, and a broker \
+              carries their messages",
     },
     Room {
         folder: "crates/live",
@@ -187,7 +182,6 @@ const ROOMS: &[Room] = &[
             "crates/lab",
             "crates/fleet",
             "crates/nats",
-            "crates/agents",
             "crates/live",
         ],
         why: "the binary connects all crates and has no logic",

@@ -3,8 +3,8 @@
 use super::{AgentName, FleetName};
 use crate::exit::{Code, Failure};
 use crate::screen::to_stdout;
-use agents::keys::{BROKER, CONFIGURATION, CONTROLLER, Made, Wish, make};
 use clap::Args;
+use fleet::process::keys::{BROKER, CONFIGURATION, CONTROLLER, Made, Wish, make};
 use plan::values::{HostName, KeysFolder, Socket};
 
 /// Makes the files that keep strangers out of a fleet: a configuration for nats-server with TLS and

@@ -2,8 +2,8 @@
 
 use crate::exit::{Code, Failure};
 use crate::screen::to_stdout;
-use agents::Seen;
 use clap::Args;
+use fleet::process::Seen;
 use plan::BrokerOptions;
 use serde_json::json;
 

@@ -4,8 +4,8 @@ use super::{Many, PatternText, Program};
 use crate::exit::{Code, Failure};
 use crate::screen::{to_stderr, to_stdout};
 use crate::signals::stop_flag;
-use agents::keys::{self, BROKER, CONFIGURATION, CONTROLLER, Made, Wish};
 use clap::Args;
+use fleet::process::keys::{self, BROKER, CONFIGURATION, CONTROLLER, Made, Wish};
 use host::program;
 use lab::experiment::keeper::{Kept, Order};
 use plan::Typed;
@@ -127,7 +127,7 @@ pub fn run(command: Up) -> Result<Code, Failure> {
     await_listening(listen, &mut all, &folder.0, &stop)?;
     // Measured once for all agents: if they all measured at the same time they would disturb each
     // other.
-    let rate = agents::capacity::of_a_worker(&stop).ok();
+    let rate = fleet::process::capacity::of_a_worker(&stop).ok();
     let is_stopped = || stop.load(Ordering::Relaxed);
     for name in names.iter().take_while(|_| !is_stopped()) {
         let order = agent(name, rate, &command, (&made, &wish))?;

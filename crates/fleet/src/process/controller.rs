@@ -1,12 +1,12 @@
 //! The controller's side of a fleet: its session, and the thread that keeps it connected.
 
-use crate::error::AgentsError;
-use crate::line::{Came, Line, TURN};
+use super::error::AgentsError;
+use super::line::{Came, Line, TURN};
+use crate::control::{self, Event, From, Output, Session, To};
+use crate::key::ControllerKey;
+use crate::message::{Facts, Id};
+use crate::subject;
 use engine::clock;
-use fleet::control::{self, Event, From, Output, Session, To};
-use fleet::key::ControllerKey;
-use fleet::message::{Facts, Id};
-use fleet::subject;
 use model::facts::ClockOffset;
 use model::order::OrderBy as _;
 use nats::{Credentials, Failure, Servers, Waker};

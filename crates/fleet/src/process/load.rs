@@ -4,11 +4,11 @@
 //! the end the run of this host's share.
 //! Never: a connection to an address that was not checked against the allow-list.
 
-use crate::switch::Switch;
+use super::switch::Switch;
+use crate::agent::Session;
+use crate::allow::Allow;
+use crate::message::{Ended, Offer, Refusal};
 use engine::clock;
-use fleet::agent::Session;
-use fleet::allow::Allow;
-use fleet::message::{Ended, Offer, Refusal};
 use lab::follow::{Followed, Means, Ordered, Told, follow};
 use lab::{Logs, ThisHost};
 use model::fleet::AgentPoint;

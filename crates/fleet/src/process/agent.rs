@@ -1,20 +1,20 @@
 //! An agent: its session, its connection to the broker, and its current load.
 //!
 //! One thread runs the session and the connection; a second one makes the load while there is a
-//! job; a third one is the [switch](crate::switch).
+//! job; a third one is the [switch](super::switch).
 
-use crate::capacity;
-use crate::error::AgentsError;
-use crate::line::{Came, Line};
-use crate::load::{Begin, Load, Said, Shared, locked};
-use crate::switch::Switch;
+use super::capacity;
+use super::error::AgentsError;
+use super::line::{Came, Line};
+use super::load::{Begin, Load, Said, Shared, locked};
+use super::switch::Switch;
+use crate::admit::Limits;
+use crate::agent::{From, Output, Session, To};
+use crate::allow::{Allow, Pattern};
+use crate::key::PublicKey;
+use crate::message::{Ended, Facts, Id};
+use crate::subject;
 use engine::clock;
-use fleet::admit::Limits;
-use fleet::agent::{From, Output, Session, To};
-use fleet::allow::{Allow, Pattern};
-use fleet::key::PublicKey;
-use fleet::message::{Ended, Facts, Id};
-use fleet::subject;
 use model::maps::IntoMap;
 use model::tick::ThreadKind;
 use nats::{Credentials, Failure, Servers, Waker};
@@ -118,7 +118,7 @@ impl<'a> Agent<'a> {
     ) -> Result<Self, AgentsError> {
         let allow = Allow::new(settings.allow.clone());
         let (fleet, name) = (&settings.fleet, &settings.name);
-        let of_session = fleet::agent::Settings {
+        let of_session = crate::agent::Settings {
             fleet: fleet.clone(),
             agent: name.clone(),
             controller: settings.controller,

@@ -3,7 +3,7 @@
 //! Everything that arrives is passed to `take`. While there is no connection, outgoing messages are
 //! dropped, because sessions send them again.
 
-use crate::error::AgentsError;
+use super::error::AgentsError;
 use nats::{Client, Credentials, Event, Failure, Servers, Settings, Subject, Waker};
 use std::time::Duration;
 

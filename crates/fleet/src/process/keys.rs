@@ -9,10 +9,11 @@
 //! Existing keys are kept, so that agents can be added. The authority that signed the broker's
 //! certificate signs nothing else: its key is discarded.
 
-use fleet::key::{ControllerKey, KeyError, PublicKey, write_secret};
-use fleet::subject;
+use crate::key::{ControllerKey, KeyError, PublicKey};
+use crate::subject;
 use nats::{Credentials, CredentialsError, Seed};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use remote::write_secret;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;

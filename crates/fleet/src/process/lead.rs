@@ -3,14 +3,14 @@
 //! In: a trial, and the agents that make it. Out: a far crew for each kind of worker, and at the
 //! end the account of every agent.
 
-use crate::controller::{Controller, Desk, Seen, Shared};
-use crate::error::AgentsError;
-use crate::load::Report;
+use super::controller::{Controller, Desk, Seen, Shared};
+use super::error::AgentsError;
+use super::load::Report;
+use crate::control::{Account, Answers, LoadAccount, REPORT_MAX_NS};
+use crate::message::{Offer, carried};
 use engine::job::{Job, Order};
 use engine::shard::Shard;
 use engine::{Crew, FarCrew, Role, StartError, clock};
-use fleet::control::{Account, Answers, LoadAccount, REPORT_MAX_NS};
-use fleet::message::{Offer, carried};
 use lab::follow::{deal, level_of, planned};
 use lab::setting::Fleet;
 use model::facts::ClockOffset;
@@ -472,7 +472,7 @@ impl FarCrew for Far {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fleet::message::Facts;
+    use crate::message::Facts;
     use model::curve::Curve;
     use model::fleet::Share;
     use model::load::{Arrival, Hold, Life, Spacing};

@@ -4,7 +4,7 @@
 //! end. If the load has not ended soon after, it ends the process, and the kernel closes all its
 //! connections.
 
-use crate::error::AgentsError;
+use super::error::AgentsError;
 use engine::clock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
