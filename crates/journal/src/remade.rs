@@ -16,7 +16,7 @@ use crate::figures::{Named, ResultFigures, name_of};
 use crate::folder::EntryFolder;
 use crate::language::{Figure, Path, Truth, Value, shown_value};
 use crate::world::World;
-use judge::experiment::analysed;
+use trials::experiment::analysed;
 use model::experiment::{CellSummary, Experiment};
 use model::maps::IntoMap;
 use model::run::{Record, Run};

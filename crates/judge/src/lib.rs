@@ -38,26 +38,16 @@ mod plateau;
 pub mod ramp;
 pub mod shape;
 
-pub mod across;
 mod checkup;
 pub use checkup::checkup;
 pub use conditions::{conditions, hosts};
 
-pub mod compare;
-
 mod conditions;
-pub mod contrast;
-mod course;
-mod effects;
-pub mod experiment;
-mod outliers;
-mod visited;
 
 pub mod size;
 pub mod stats;
 pub mod steady;
 
-pub mod prediction;
 pub mod search;
 
 pub use rejudge::again;

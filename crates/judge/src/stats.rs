@@ -112,7 +112,7 @@ pub fn rate_interval(rates: &[f64]) -> Option<(f64, f64)> {
 const FREEDOM_MAX: f64 = 1e6;
 
 /// Student's distribution with this many degrees of freedom, one or more.
-pub(crate) fn student(freedom: f64) -> StudentsT {
+pub fn student(freedom: f64) -> StudentsT {
     let freedom = freedom.clamp(1.0, FREEDOM_MAX);
     StudentsT::new(0.0, 1.0, freedom).expect("a valid number of degrees of freedom")
 }

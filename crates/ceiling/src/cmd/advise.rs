@@ -239,7 +239,7 @@ fn calibration(command: &Advise) -> Result<Code, Failure> {
             }
         }
     }
-    let record = judge::prediction::calibration(&experiments);
+    let record = trials::prediction::calibration(&experiments);
     let text = if command.json {
         model::json::pretty(&record)
     } else if record.entries.is_empty() {

@@ -83,7 +83,7 @@ pub fn run(command: Compare) -> Result<Code, Failure> {
     let (a, b): (Result<Run, Failure>, _) = (read(&command.a), read(&command.b));
     let (a, b) = (a?, b?);
     let outputs = Outputs::open(&command.out)?;
-    let compared = judge::compare::compare(&a.record, &b.record, &command.fail_if);
+    let compared = trials::compare::compare(&a.record, &b.record, &command.fail_if);
     let json = || model::json::pretty(&compared);
     let text = if command.json {
         json()
@@ -106,7 +106,7 @@ pub fn baseline(options: &Options) -> Result<Option<Run>, Failure> {
 
 /// Prints what changed from a baseline, where the options ask for text, and decides --fail-if.
 pub fn with_baseline(of: &Run, run: &Run, options: &Options) -> Result<Vec<Decided>, Failure> {
-    let compared = judge::compare::compare(&of.record, &run.record, &options.against.fail_if);
+    let compared = trials::compare::compare(&of.record, &run.record, &options.against.fail_if);
     if !options.quiet && !options.json {
         to_stdout("\n")?;
         to_stdout(&report::text_compared(&compared, of, run, style(&options.colour)))?;

@@ -11,8 +11,8 @@ use crate::screen::{style, to_stderr, to_stdout};
 use crate::signals;
 use analysis::Looks;
 use clap::Args;
-use judge::experiment::analysed;
-use judge::prediction::Cell as Cells;
+use trials::experiment::analysed;
+use trials::prediction::Cell as Cells;
 use lab::ThisHost;
 use lab::experiment::{self, Begun, Folder, Hooks, Places, Progress, Ready};
 use left::Left;
@@ -514,7 +514,7 @@ fn kept_predictions(plan: &Plan, of: &Experiment, runs: &[Option<Kept>]) -> Vec<
         .filter(|(cell, _)| counts(cell))
         .map(|(cell, run)| Cells { name: &cell.name, run: run.as_ref().map(|run| &run.record) })
         .collect();
-    plan.predictions.iter().map(|one| judge::prediction::keep(one, &cells)).collect()
+    plan.predictions.iter().map(|one| trials::prediction::keep(one, &cells)).collect()
 }
 
 fn kept(cell: &CellResult, runs: &Path) -> Option<Kept> {

@@ -67,13 +67,24 @@ const ROOMS: &[Room] = &[
         why: "a verdict is a pure function of a run",
     },
     Room {
+        folder: "crates/trials",
+        may_use: &["crates/model", "crates/judge"],
+        why: "runs are compared after each was judged, and a verdict depends on one run alone",
+    },
+    Room {
         folder: "crates/store",
         may_use: &["crates/model"],
         why: "a run directory outlives the program that wrote it",
     },
     Room {
         folder: "crates/journal",
-        may_use: &["crates/model", "crates/observe", "crates/judge", "crates/store"],
+        may_use: &[
+            "crates/model",
+            "crates/observe",
+            "crates/judge",
+            "crates/trials",
+            "crates/store",
+        ],
         why: "the journal checks entries against kept results, and measures and draws nothing",
     },
     Room {
@@ -172,6 +183,7 @@ const ROOMS: &[Room] = &[
             "crates/remote",
             "crates/tune",
             "crates/judge",
+            "crates/trials",
             "crates/store",
             "crates/journal",
             "crates/report",

@@ -5,7 +5,7 @@ use crate::cmd::runs;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
 use crate::screen::{style, to_stderr, to_stdout};
-use judge::experiment::analysed;
+use trials::experiment::analysed;
 use model::across::{Across, Outcome};
 use model::experiment::{CellResult, Experiment, Fate};
 use model::json::Document;
@@ -36,7 +36,7 @@ pub fn run(command: &Compare) -> Result<Option<Code>, Failure> {
         }
     };
     let outputs = Outputs::open(&command.out)?;
-    let compared = judge::across::across(&a, &b, &command.fail_if);
+    let compared = trials::across::across(&a, &b, &command.fail_if);
     let json = || model::json::pretty(&compared);
     let text = match command.json {
         true => json(),

@@ -1,6 +1,6 @@
 //! Interim analysis of an experiment after each block.
 
-use judge::experiment::{Visited, enough};
+use trials::experiment::{Visited, enough};
 use model::analysis::Conditions;
 use model::experiment::{CellResult, Design, Ended, Fate, Figure};
 use model::run::Run;

@@ -6,10 +6,11 @@
 //! excludes.
 
 use crate::contrast::{Contrast, PAIRS_MIN, Rules, conclude};
-use crate::ramp::load_of;
 pub use crate::visited::Visited;
 use crate::visited::{End, Logs};
-use crate::{conditions, contrast, course, effects, hosts, outliers, stats};
+use crate::{contrast, course, effects, outliers};
+use judge::ramp::load_of;
+use judge::{conditions, hosts, stats};
 use model::analysis::{Analysis, Effect, Excluded, Floor, HostSeen, VisitSeen};
 use model::experiment::{self, CellSummary, Conclusion, Design, Ended, Experiment, Figure};
 use model::run::{Record, Run};

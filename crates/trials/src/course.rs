@@ -6,8 +6,8 @@
 //! - Intervals of contrasts treat the ratios of blocks as independent. Each contrast is tested by
 //!   the correlation of each ratio with the next, against randomly drawn orders.
 
-use crate::stats;
 use crate::visited::{Logs, Visited};
+use judge::stats;
 use model::analysis::{Course, Serial, Trend};
 use model::experiment::{Design, Figure};
 use model::maps::IntoMap;

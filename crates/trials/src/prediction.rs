@@ -244,13 +244,13 @@ mod tests {
 
     /// A record in which only the verdict matters.
     fn record(rate: Option<f64>) -> Record {
-        let text = include_str!("../tests/replay/base.json");
+        let text = include_str!("../../judge/tests/replay/base.json");
         let base: serde_json::Value = serde_json::from_str(text).unwrap();
         let mut document = serde_json::json!({
             "schema": "ceiling.run/1", "id": "", "version": "", "started_at": "", "command": [],
             "seed": 1, "outcome": "complete", "trial": base["trial"], "host": base["host"],
             "target": {"url": "", "addresses": [], "server": null}, "points": [],
-            "verdict": crate::undecided(), "notices": [], "definitions": {},
+            "verdict": judge::undecided(), "notices": [], "definitions": {},
         });
         if let Some(rate) = rate {
             let (low, high) = (rate * 0.99, rate * 1.01);

@@ -17,7 +17,7 @@
 //!   bound never more than 5 % in all, whatever the correlation of the looks (as Lan and DeMets
 //!   1983, without what they gain from that correlation).
 
-use crate::stats::{self, student};
+use judge::stats::{self, student};
 use model::experiment::{self, Design};
 use model::order::OrderBy as _;
 use statrs::distribution::{ContinuousCDF, StudentsT};

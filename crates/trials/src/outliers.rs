@@ -7,8 +7,8 @@
 //! visit whose rate is zero has no logarithm, and is counted with the reservations of the
 //! experiment instead.
 
-use crate::stats;
 use crate::visited::Visited;
+use judge::stats;
 use model::analysis::{Conditions, Outlier};
 use model::experiment::Figure;
 use model::maps::IntoMap;

@@ -1,7 +1,8 @@
 //! Two runs side by side. Differences are stated, not tested: a run shows how much its rate varies
 //! inside a window, but not how much another run of the same would differ.
 
-use crate::{across, ramp, stats, steady};
+use crate::across;
+use judge::{ramp, stats, steady};
 use model::across::Bound;
 use model::comparison::{
     COMPARISON_SCHEMA, Comparison, Difference, FunctionChange, PointPair, PointSide,
@@ -376,7 +377,6 @@ fn waits(a: &MergedProfile, b: &MergedProfile) -> Vec<WaitChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Fixture;
     use model::objective::ObjectiveStanding;
     use model::profile::{Capture, FunctionCost, Profiled, Wait};
     use model::search::{Answer, Ended, Purpose, SearchConfig, SearchRecord, SearchTrial, Trust};
@@ -404,17 +404,21 @@ mod tests {
 
     /// A run with visits of these planned and reached rates.
     fn run(visits: &[(f64, f64)]) -> Record {
-        let text = include_str!("../tests/replay/base.json");
+        let text = include_str!("../../judge/tests/replay/base.json");
         let base: Value = serde_json::from_str(text).unwrap();
+        let text = include_str!("../../judge/tests/kept/idle-event-loop.json");
+        let kept: Value = serde_json::from_str(text).unwrap();
+        let kept: Record = serde_json::from_value(kept["record"].clone()).unwrap();
         let document = serde_json::json!({
             "schema": "ceiling.run/1", "id": "", "version": "", "started_at": "", "command": [],
             "seed": 1, "outcome": "complete", "trial": base["trial"], "host": base["host"],
             "target": {"url": "", "addresses": [], "server": null}, "points": [],
-            "verdict": crate::undecided(), "notices": [], "definitions": {},
+            "verdict": judge::undecided(), "notices": [], "definitions": {},
         });
         let visit = |(asked, reached): &(f64, f64)| {
-            let mut point = Fixture::point(8, *reached);
-            point.load.rate = Some(*asked);
+            let mut point = kept.points[0].clone();
+            (point.load.connections, point.load.rate) = (8, Some(*asked));
+            (point.attempt, point.rate) = (1, *reached);
             point
         };
         let record: Record = serde_json::from_value(document).unwrap();

@@ -12,9 +12,9 @@
 use crate::compare::{cut, differences, flatten};
 use crate::contrast::{Conclusion, Contrast, Rules, conclude, hold, holm};
 use crate::experiment::load as load_of;
-use crate::ramp::load_phrase;
 use crate::visited::ends_of;
-use crate::{stats, steady};
+use judge::ramp::load_phrase;
+use judge::{stats, steady};
 use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
 use model::analysis::{HostSeen, VisitSeen};
 use model::experiment::{CellResult, Experiment, Figure, Tuned};
