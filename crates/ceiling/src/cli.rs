@@ -5,9 +5,9 @@ use crate::exit::Code;
 use crate::screen::to_stderr;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
-use lab::experiment::ORDERED;
 use model::secret::{self, Secrets};
 use plan::{Kind, LoadCommand};
+use stage::ORDERED;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::Path;
@@ -71,7 +71,7 @@ pub enum Command {
     #[command(hide = true)]
     Reference,
     /// Starts and ends a server for the process at its standard input.
-    #[command(name = lab::experiment::keeper::WORD, hide = true)]
+    #[command(name = stage::keeper::WORD, hide = true)]
     Keep,
 }
 

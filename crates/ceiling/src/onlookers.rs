@@ -4,7 +4,6 @@
 use crate::exit::Failure;
 use crate::screen::{Screen, to_stderr};
 use lab::Verdicts;
-use lab::experiment::Progress;
 use live::message::Message;
 use live::{Colours, Live, LiveError, Wanted};
 use model::event::Event;
@@ -13,6 +12,7 @@ use model::load::Trial;
 use model::run::Run;
 use model::secret;
 use plan::{Colour, LiveOptions, Options, Plan};
+use stage::Progress;
 use std::env;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -87,7 +87,7 @@ fn now_ns() -> u64 {
 
 /// Whether there is a change that an orderly end puts back.
 fn is_changed() -> bool {
-    tune::is_changed() || lab::experiment::is_turned()
+    tune::is_changed() || stage::is_turned()
 }
 
 #[allow(clippy::disallowed_methods, reason = "a handler makes system calls only")]

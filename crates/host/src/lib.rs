@@ -25,6 +25,7 @@ pub mod nic;
 pub mod qdisc;
 
 pub mod cgroup;
+pub mod child;
 pub mod container;
 pub mod group;
 pub mod limits;

@@ -16,7 +16,6 @@ use crate::figures::{Named, ResultFigures, name_of};
 use crate::folder::EntryFolder;
 use crate::language::{Figure, Path, Truth, Value, shown_value};
 use crate::world::World;
-use trials::experiment::analysed;
 use model::experiment::{CellSummary, Experiment};
 use model::maps::IntoMap;
 use model::run::{Record, Run};
@@ -24,6 +23,7 @@ use run::Again;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::slice;
+use trials::experiment::analysed;
 
 /// Ratios computed on another processor may differ in the last bits.
 const SAME_WITHIN: f64 = 1e-9;

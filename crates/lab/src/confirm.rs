@@ -10,7 +10,6 @@ use crate::error::LabError;
 use crate::level::{LevelContext, visit};
 use crate::limits::{self, Tables};
 use crate::record::RunBuilder;
-use crate::server;
 use crate::silence::Silence;
 use crate::visit::Visit;
 use crate::watch::Watch;
@@ -24,7 +23,7 @@ use model::perturbation::{Confirm, Perturbation, Says};
 use model::root::Root;
 use model::run::Outcome;
 use model::tuning::{Left, Step, TuneOrder};
-use remote::Orders;
+use remote::{Call, Orders};
 use std::sync::atomic::AtomicBool;
 use tune::{Host, Journal, ServerChange, Taken};
 
@@ -342,7 +341,7 @@ impl ChangedServer {
         let unseen = "the server is not watched, here or by a probe";
         if let (ServerProcess::Probe(choice), Some(far)) = (&run.trial.server, &run.target.probe) {
             let server_pid = far.server.as_ref().map(|server| server.pid).ok_or(unseen)?;
-            let orders = Orders::begin(&server::about_host(choice));
+            let orders = Orders::begin(&Call::about_host(choice));
             let mut far = Self::Far(Box::new(orders.map_err(|error| error.to_string())?));
             far.step(Step::Prepare { server_pid, left })?;
             return Ok(far);

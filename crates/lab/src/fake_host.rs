@@ -1,11 +1,10 @@
 //! A fake host of plain files, with its own journal; for tests.
 
-use crate::experiment::Ground;
 use model::root::Root;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use tune::{Applied, ApplyOptions, Host, Journal, TuneError, Which, Wish};
+use tune::{Host, Journal, Which};
 
 /// Removed when dropped.
 pub struct MadeUp(PathBuf);
@@ -37,11 +36,6 @@ impl MadeUp {
         fs::write(self.path(path), format!("{text}\n")).unwrap();
     }
 
-    /// The content of a file of the host.
-    pub fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.path(path)).unwrap().trim().to_string()
-    }
-
     pub fn root(&self) -> Root {
         Root::below(&self.0)
     }
@@ -52,18 +46,6 @@ impl MadeUp {
 
     pub fn journal(&self) -> PathBuf {
         self.0.join("journal")
-    }
-
-    pub fn ground(&self) -> Ground {
-        Ground { root: self.root(), journal: self.journal(), watchdog: |_, _| Ok(()) }
-    }
-
-    /// Sets one knob, as another process would.
-    pub fn apply(&self, knob: &str) -> Result<Applied, TuneError> {
-        let wish = Wish { only: vec![knob.to_string()], ..Wish::default() };
-        let planned = tune::plan(&self.host(), &wish, None);
-        let journal = Journal::open(&self.journal()).unwrap();
-        tune::apply(&self.host(), &journal, &planned, &ApplyOptions::default(), &mut |_| {})
     }
 
     /// Puts everything back, as another process would.

@@ -4,8 +4,8 @@
 //! in order whatever happens.
 //! In: a trial, a flag that asks to stop, a function that receives events. Out: a run, complete or
 //! partial, or the reason why none could start.
-//! Never: protocol details, drawing, files, except those that a plan names, the folder of an
-//! experiment, and the journal of what an experiment changed.
+//! Never: protocol details, drawing, starting a server; files, except the journal of what
+//! `--confirm` changed.
 
 mod fanout;
 mod target;
@@ -45,9 +45,6 @@ mod burn;
 mod confirm;
 mod profiled;
 mod profiler;
-
-pub mod experiment;
-pub mod orders;
 
 mod definitions;
 mod server;

@@ -3,25 +3,12 @@
 use model::facts::{FarHost, ServerFacts};
 use model::load::{ProbeChoice, ServerProcess, Trial};
 use model::route::Address;
-use model::units::{NS_PER_MS, NS_PER_S};
+use model::units::NS_PER_MS;
 use remote::{Call, Far, FarError};
 use std::path::PathBuf;
 
 /// Time between two rounds of a probe on the server's host, nanoseconds.
 const FAR_PERIOD_NS: u64 = 100 * NS_PER_MS;
-
-/// How to call a probe about its host only, without a server.
-pub fn about_host(probe: &ProbeChoice) -> Call {
-    Call {
-        address: probe.address.clone(),
-        token_file: PathBuf::from(&probe.token_file),
-        pin: probe.pin.clone(),
-        ip: None,
-        port: None,
-        period_ns: NS_PER_S,
-        ends_after_ns: None,
-    }
-}
 
 /// The process tree of the server at an address, or a sentence that says why it is not watched.
 pub fn identify(trial: &Trial, address: &Address) -> Result<ServerFacts, String> {

@@ -22,7 +22,9 @@ use crate::{FROM_PROBE_BYTES_MAX, HELLO_WITHIN, token};
 use error::{io_reason, of_end};
 use listener::{Listener, exchange};
 use model::facts::ClockOffset;
+use model::load::ProbeChoice;
 use model::reading::Reading;
+use model::units::NS_PER_S;
 use probe::queue::{self, Exit, QUEUE_BYTES_MAX};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, Connection};
@@ -60,6 +62,21 @@ pub struct Call {
     pub period_ns: u64,
     /// When the probe ends by itself, nanoseconds from the welcome.
     pub ends_after_ns: Option<u64>,
+}
+
+impl Call {
+    /// About the host of a probe only, without a server.
+    pub fn about_host(probe: &ProbeChoice) -> Self {
+        Self {
+            address: probe.address.clone(),
+            token_file: PathBuf::from(&probe.token_file),
+            pin: probe.pin.clone(),
+            ip: None,
+            port: None,
+            period_ns: NS_PER_S,
+            ends_after_ns: None,
+        }
+    }
 }
 
 /// What the reader thread reports in addition to readings.

@@ -7,6 +7,6 @@ use crate::signals::patient_flag;
 pub fn run() -> Result<Code, Failure> {
     // On a signal it first ends the server in order.
     let stop = patient_flag()?;
-    lab::experiment::keeper::keep(&stop).map_err(Failure::File)?;
+    stage::keeper::keep(&stop).map_err(Failure::File)?;
     Ok(Code::Good)
 }

@@ -5,10 +5,10 @@ use crate::exit::{Code, Failure};
 use crate::screen::{to_stderr, to_stdout};
 use crate::signals::stop_flag;
 use clap::{Args, Subcommand};
-use lab::experiment::{self, Starter};
 use plan::Targets;
 use plan::values::{Clients, LocalAddress, Pid, Port, ServersFile, Socket, TokenFile};
 use remote::{Probe as Served, Settings, Tuner};
+use stage::Starter;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -150,7 +150,7 @@ fn start_from(list: &Path, serve: &Serve) -> Result<Box<dyn remote::Starter>, Fa
     };
     let text = fs::read_to_string(list).map_err(|error| wrong(error.to_string()))?;
     let targets = Targets::parse(&text).map_err(|error| wrong(error.to_string()))?;
-    let root = experiment::root_of(list).map_err(wrong)?;
+    let root = stage::root_of(list).map_err(wrong)?;
     let targets = match &serve.start_address {
         Some(address) => targets.listening_on(address.0),
         None => targets,

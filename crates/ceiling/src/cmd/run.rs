@@ -11,10 +11,7 @@ use crate::screen::{style, to_stderr, to_stdout};
 use crate::signals;
 use analysis::Looks;
 use clap::Args;
-use trials::experiment::analysed;
-use trials::prediction::Cell as Cells;
 use lab::ThisHost;
-use lab::experiment::{self, Begun, Folder, Hooks, Places, Progress, Ready};
 use left::Left;
 use model::ending::{Ending, Strictness};
 use model::experiment::{CellResult, Experiment, Fate, HostUsed, Kept as KeptPrediction, SCHEMA};
@@ -30,6 +27,7 @@ use plan::{
 };
 use report::Format;
 use report::ci::{Report, markdown};
+use stage::{Begun, Folder, Hooks, Places, Progress, Ready};
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,6 +36,8 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use trials::experiment::analysed;
+use trials::prediction::Cell as Cells;
 
 /// The file next to a plan that gives the addresses of its hosts.
 const HOSTS: &str = "hosts.toml";
@@ -172,7 +172,7 @@ pub fn carry_out(
     let text = read(command.plan)?;
     let list = match &command.servers {
         Some(list) => Ok(list.0.clone()),
-        None => experiment::list_above(command.plan),
+        None => stage::list_above(command.plan),
     };
     // A plan whose servers run already needs no list.
     let targets = match &list {
@@ -184,7 +184,7 @@ pub fn carry_out(
     let only: Vec<&str> = command.only.iter().map(|name| name.as_str()).collect();
     plan.choose(&only)?;
     for cell in &plan.cells {
-        let checked = experiment::check_tuning(cell).and(cell.check());
+        let checked = stage::check_tuning(cell).and(cell.check());
         let named = |why| wrong(command.plan, format!("cell '{}': {why}", cell.name));
         checked.map_err(named)?;
     }
@@ -266,7 +266,7 @@ fn given_hosts(command: &Ordered<'_>) -> Result<GivenHosts, Failure> {
     };
     if let Some((file, origin)) = file {
         if origin == Origin::Plan {
-            experiment::is_safe(&file, command.plan).map_err(Failure::Usage)?;
+            stage::is_safe(&file, command.plan).map_err(Failure::Usage)?;
         }
         let added = given.add_file(&read(&file)?, &file, origin);
         added.map_err(|error| wrong(&file, error))?;
@@ -353,7 +353,7 @@ fn begin(
     folder.write("plan.toml", text.as_bytes()).map_err(Failure::File)?;
     let measured = Begun::now(&whole, plan, targets, &root).map_err(Failure::File)?;
     let measured = model::json::pretty(&measured);
-    folder.write(experiment::BEGUN, measured.as_bytes()).map_err(Failure::File)?;
+    folder.write(stage::BEGUN, measured.as_bytes()).map_err(Failure::File)?;
     let begun = Experiment {
         schema: SCHEMA.to_string(),
         id: folder.id.clone(),
@@ -412,7 +412,7 @@ fn conduct(
     let mut measure = |cell: &Cell, ready: &Ready| {
         // A process id of this host means nothing to agents.
         let pid = ready.pid.filter(|_| !is_fleet);
-        experiment::measure(cell, &Ready { pid, ..ready.clone() }, &runs, stop, &shown)
+        stage::measure(cell, &Ready { pid, ..ready.clone() }, &runs, stop, &shown)
     };
     let mut left = Left::of(plan);
     let (begin, earlier_s) = (Instant::now(), experiment.took_s.unwrap_or(0.0));
@@ -431,7 +431,7 @@ fn conduct(
     let mut looks = Looks::new(plan.design.clone(), &runs, earlier_s);
     let mut look = |cells: &[CellResult]| looks.look(cells);
     let hooks = Hooks { measure: &mut measure, tell: &mut tell, look: &mut look };
-    let (cells, ended) = experiment::walk(plan, targets, places, stop, &before, hooks);
+    let (cells, ended) = stage::walk(plan, targets, places, stop, &before, hooks);
     Ok(Experiment { cells, ended, ..experiment })
 }
 
@@ -462,7 +462,7 @@ fn refuse_untrusted(command: &Ordered<'_>, plan: &Plan, targets: &Targets) -> Re
 
 /// The folder that the commands of a list run in.
 fn root_of(list: Option<&Path>) -> Result<PathBuf, Failure> {
-    Ok(list.map(experiment::root_of).transpose().map_err(Failure::File)?.unwrap_or_default())
+    Ok(list.map(stage::root_of).transpose().map_err(Failure::File)?.unwrap_or_default())
 }
 
 /// What a plan would do, in words.

@@ -2,12 +2,23 @@
 
 use super::*;
 use crate::fake_host::MadeUp;
+use tune::{Applied, ApplyOptions, TuneError, Wish};
 
 const SOMAXCONN: &str = "/proc/sys/net/core/somaxconn";
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
 /// Longer than any stall: a child that another test starts has the lock, too, until it is another
 /// program.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+impl MadeUp {
+    /// Sets one knob, as another process would.
+    fn apply(&self, knob: &str) -> Result<Applied, TuneError> {
+        let wish = Wish { only: vec![knob.to_string()], ..Wish::default() };
+        let planned = tune::plan(&self.host(), &wish, None);
+        let journal = Journal::open(&self.journal()).unwrap();
+        tune::apply(&self.host(), &journal, &planned, &ApplyOptions::default(), &mut |_| {})
+    }
+}
 
 fn made_up() -> (MadeUp, Looks) {
     let made = MadeUp::new();

@@ -1,7 +1,7 @@
 //! The process of a tool: its command, its files, its output, its end.
 
-use crate::experiment::end_with_us;
 use engine::clock;
+use host::child::end_with_us;
 use peers::{Order, Output};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::{self, DirBuilder, File};

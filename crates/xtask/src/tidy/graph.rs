@@ -150,6 +150,18 @@ const ROOMS: &[Room] = &[
               engine, and has their output audited",
     },
     Room {
+        folder: "crates/stage",
+        may_use: &[
+            "crates/model",
+            "crates/host",
+            "crates/remote",
+            "crates/tune",
+            "crates/store",
+            "crates/plan",
+        ],
+        why: "servers are started and knobs turned around a measurement, whoever makes it",
+    },
+    Room {
         folder: "crates/fleet",
         may_use: &[
             "crates/model",
@@ -192,6 +204,7 @@ const ROOMS: &[Room] = &[
             "crates/peers",
             "crates/plan",
             "crates/lab",
+            "crates/stage",
             "crates/fleet",
             "crates/nats",
             "crates/live",

@@ -5,7 +5,6 @@ use crate::cmd::runs;
 use crate::exit::{Code, Failure};
 use crate::outputs::Outputs;
 use crate::screen::{style, to_stderr, to_stdout};
-use trials::experiment::analysed;
 use model::across::{Across, Outcome};
 use model::experiment::{CellResult, Experiment, Fate};
 use model::json::Document;
@@ -14,6 +13,7 @@ use report::Format;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use trials::experiment::analysed;
 
 /// The document of an experiment in its folder.
 const DOCUMENT: &str = "experiment.json";

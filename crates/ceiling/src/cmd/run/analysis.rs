@@ -1,6 +1,5 @@
 //! Interim analysis of an experiment after each block.
 
-use trials::experiment::{Visited, enough};
 use model::analysis::Conditions;
 use model::experiment::{CellResult, Design, Ended, Fate, Figure};
 use model::run::Run;
@@ -8,6 +7,7 @@ use model::visit::{bounds, figures};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
+use trials::experiment::{Visited, enough};
 
 /// What a run says for the analysis.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,6 @@ use crate::screen::{style, to_stdout};
 use crate::signals::patient_flag;
 use clap::Args;
 use lab::ThisHost;
-use lab::orders::{start_watchdog, which};
 use model::root::Root;
 use model::tuning::{Fate, Row, TuneOrder, TuneOutcome};
 use plan::Colour;
@@ -18,6 +17,7 @@ use plan::values::{Note, Transaction};
 use report::sections::tuning;
 use report::text::draw;
 use serde_json::json;
+use stage::orders::{start_watchdog, which};
 use std::time::Duration;
 use tune::{Applied, ApplyOptions, DEADLINE, Disruption, Host, Journal, TuneError};
 
@@ -359,8 +359,8 @@ pub fn keep(command: &Keep) -> Result<Code, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::orders::response;
     use model::tuning::{Scope, TakesEffect};
+    use stage::orders::response;
 
     /// A value that cannot be put back on a probe's host leads to exit code 3, as on this host.
     #[test]

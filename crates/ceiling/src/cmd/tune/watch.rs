@@ -4,9 +4,9 @@ use crate::exit::{Code, Failure};
 use crate::screen::to_stdout;
 use crate::signals::patient_flag;
 use clap::Args;
-use lab::orders::WATCHING;
 use model::root::Root;
 use plan::values::{JournalFolder, Transaction};
+use stage::orders::WATCHING;
 use tune::{Host, Journal};
 
 /// Puts a transaction back at its deadline. Started by apply.

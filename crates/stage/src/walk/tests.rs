@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::fake_host::MadeUp;
+use crate::hooks::Measured;
 use model::tuning::Fate as Turn;
 use plan::GivenHosts;
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -5,111 +5,29 @@
 //! With a design the cells are visited block by block, and after each block the experiment may end
 //! early.
 
-mod begun;
-mod data_folder;
-mod folder;
-pub mod keeper;
-mod measurer;
-mod neighbour;
-mod process;
-mod service;
-mod started;
-mod starter;
-mod stay;
-mod tuning;
-
-pub use begun::{BEGUN, Begun};
-pub use folder::{Folder, is_safe, list_above, root_of, server_of};
-pub(crate) use measurer::end_with_us;
-pub use measurer::{ORDERED, measure};
-pub use starter::Starter;
-pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
-
-use crate::server::about_host;
+use crate::hooks::{Hooks, Measure, Places, Progress, Ready};
+use crate::neighbour::Neighbours;
+use crate::process::{How, Process, log_file};
+use crate::service::{Owner, Services, filled};
+use crate::started::Started;
+use crate::stay::{self, After};
+use crate::tuning::{Ground, Hands, Turned, When};
 use model::experiment::{CellResult, Ended, Fate};
 use model::load::ProbeChoice;
 use model::shell;
 use model::starting::StartOrder;
-use neighbour::Neighbours;
 use plan::{Cell, Host, Plan, Server, Targets, Visit};
-use process::{How, Process, log_file};
-use remote::FarServer;
-use service::{Owner, Services};
-use started::Started;
-use stay::After;
-use std::collections::BTreeMap;
+use remote::{Call, FarServer};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-pub(crate) use tuning::Ground;
-use tuning::{Hands, Turned, When};
 
 /// How often a pause checks whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A server that is ready to be measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ready {
-    /// HOST:PORT.
-    pub addr: String,
-    /// Its process ID on its host, if it was started for the cell.
-    pub pid: Option<u32>,
-    /// The probe of its host, if that is another host.
-    pub probe: Option<ProbeChoice>,
-}
-
-/// Measures one cell, by any means, and returns the outcome.
-pub type Measure<'a> = dyn FnMut(&Cell, &Ready) -> Measured + 'a;
-
-/// The outcome of a measurement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Measured {
-    /// Words of the command.
-    pub command: Vec<String>,
-    /// The run, or why there is none.
-    pub fate: Fate,
-}
-
-/// Where the parts of an experiment are.
-#[derive(Debug, Clone)]
-pub struct Places {
-    /// Where the commands of targets are run.
-    pub root: PathBuf,
-    /// Where logs of servers and folders of services go.
-    pub scratch: PathBuf,
-    /// Folder of the journal of changes on this host.
-    pub journal: PathBuf,
-    /// The probes of other hosts, by host name.
-    pub probes: BTreeMap<String, ProbeChoice>,
-}
-
 /// Gives access to the knobs of a host; the text says what they are changed for.
-pub(crate) type HandsOf<'a> = dyn Fn(&Host, &str) -> Result<Hands, String> + 'a;
-
-/// Decides after each block, from what was measured so far, whether the experiment ends.
-pub type Look<'a> = dyn FnMut(&[CellResult]) -> Option<Ended> + 'a;
-
-/// How an experiment measures, reports progress, and ends.
-pub struct Hooks<'a> {
-    /// Measures a cell.
-    pub measure: &'a mut Measure<'a>,
-    /// Receives progress.
-    pub tell: &'a mut dyn FnMut(Progress<'_>),
-    /// Decides after each block whether to end.
-    pub look: &'a mut Look<'a>,
-}
-
-/// Progress of an experiment, for the user.
-#[derive(Debug, Clone, Copy)]
-pub enum Progress<'a> {
-    /// Something that takes a moment starts.
-    Starting(&'a str),
-    /// A visit starts: its number, from 0.
-    Visit(usize),
-    /// A cell has ended; then all cells as they are now, including those not reached.
-    Ended(&'a CellResult, &'a [CellResult]),
-}
+type HandsOf<'a> = dyn Fn(&Host, &str) -> Result<Hands, String> + 'a;
 
 /// Makes all visits except the whole blocks in `before`, which an interrupted experiment made. When
 /// the flag is set it ends after the current visit, which ends early.
@@ -122,7 +40,7 @@ pub fn walk(
     hooks: Hooks<'_>,
 ) -> (Vec<CellResult>, Option<Ended>) {
     let hands = |host: &Host, note: &str| match places.probes.get(&host.name) {
-        Some(probe) => Ok(Hands::Far(about_host(probe))),
+        Some(probe) => Ok(Hands::Far(Call::about_host(probe))),
         None if host.is_here() => Ok(Hands::Here(Ground::default(), note.to_string())),
         None => Err(format!("host {} is not known", host.name)),
     };
@@ -415,7 +333,7 @@ impl Walk<'_> {
             services: services.clone(),
             limits: *limits,
         };
-        let started = FarServer::start(&about_host(probe), &order, self.stop, &self.log(at));
+        let started = FarServer::start(&Call::about_host(probe), &order, self.stop, &self.log(at));
         started.map_err(|error| error.to_string())
     }
 
@@ -428,15 +346,6 @@ impl Walk<'_> {
 struct Running {
     ready: Ready,
     started: Option<Started>,
-}
-
-/// A word in which the names of services in braces are replaced by their addresses.
-fn filled(word: &str, addresses: &[(String, String)]) -> String {
-    let mut word = word.to_string();
-    for (name, address) in addresses {
-        word = word.replace(&format!("{{{name}}}"), address);
-    }
-    word
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A server that was started for a cell: on this host by us, or on another one by its probe.
 
-use super::process::Process;
+use crate::process::Process;
 use model::secret;
 use model::starting::TargetExit;
 use remote::FarServer;

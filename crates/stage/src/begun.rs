@@ -5,8 +5,7 @@
 //! its owner may read, and it is removed when the experiment is whole, because a digest of a short
 //! secret can be guessed.
 
-use super::folder::file_error;
-use super::process::program;
+use crate::process::program;
 use model::secret;
 use model::shell;
 use plan::{Plan, Server, Target, Targets};
@@ -164,6 +163,10 @@ fn digest(path: &Path) -> String {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn file_error(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
 }
 
 #[cfg(test)]

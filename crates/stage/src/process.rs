@@ -1,6 +1,6 @@
 //! A target as a process: it is started, waited for, ended, and asked for its counts.
 
-use super::keeper::{Ended, Kept, Lines, Order, Refused};
+use crate::keeper::{Ended, Kept, Lines, Order, Refused};
 use host::Root;
 use model::secret;
 use model::starting::{Limits, TargetExit};

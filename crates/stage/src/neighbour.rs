@@ -1,7 +1,7 @@
 //! Busy neighbours of the generator, which starve it on purpose.
 
-use super::keeper::{Kept, Order, Refused};
-use super::process::cpus_of;
+use crate::keeper::{Kept, Order, Refused};
+use crate::process::cpus_of;
 use std::process::Stdio;
 
 /// One busy process for each CPU, until this is dropped.

@@ -1,8 +1,8 @@
 //! The probe's side of servers: those on its own list, started for a client as the list allows.
 
-use super::process::{How, Process, unnamed_log};
-use super::service::{Owner, Services};
-use super::{Places, filled};
+use crate::hooks::{Places, Progress};
+use crate::process::{How, Process, unnamed_log};
+use crate::service::{Owner, Services, filled};
 use model::secret;
 use model::starting::{StartOrder, TargetExit};
 use plan::Targets;
@@ -51,7 +51,7 @@ impl remote::Starter for Starter {
         let mut services =
             Services::new(&self.places, Owner::Client { open_files: self.open_files });
         let StartOrder { args, env, cpus, limits, .. } = order;
-        let mut tell = |_: super::Progress<'_>| {};
+        let mut tell = |_: Progress<'_>| {};
         let addresses = services.need(&order.services, cpus, &self.targets, stop, &mut tell)?;
         let args: Vec<String> = args.iter().map(|word| filled(word, &addresses)).collect();
         let log = unnamed_log()?;

@@ -1,7 +1,7 @@
 //! Carries out orders about the knobs of this host: those of a plan that runs here, and those that
 //! a probe gets from a client.
 
-use crate::experiment::keeper::spawn_apart;
+use crate::keeper::spawn_apart;
 use model::root::Root;
 use model::tuning::{Fault, Row, TuneOrder, TuneOutcome, Wanted};
 use std::io::{BufRead, BufReader};

@@ -1,9 +1,9 @@
 //! A service that a server needs, such as a database: started for the first cell that needs it, on
 //! the CPUs of its server, and ended after the last cell of all.
 
-use super::data_folder::DataFolder;
-use super::process::{How, Process, log_file, unnamed_log};
-use super::{Places, Progress};
+use crate::data_folder::DataFolder;
+use crate::hooks::{Places, Progress};
+use crate::process::{How, Process, log_file, unnamed_log};
 use model::starting::Limits;
 use plan::Targets;
 use std::collections::BTreeMap;
@@ -127,6 +127,15 @@ fn is_in_memory(folder: &Path) -> bool {
     const RAMFS_MAGIC: i64 = 0x8584_58f6;
     let kind = rustix::fs::statfs(folder).map(|found| found.f_type);
     matches!(kind, Ok(TMPFS_MAGIC | RAMFS_MAGIC))
+}
+
+/// A word in which the names of services in braces are replaced by their addresses.
+pub fn filled(word: &str, addresses: &[(String, String)]) -> String {
+    let mut word = word.to_string();
+    for (name, address) in addresses {
+        word = word.replace(&format!("{{{name}}}"), address);
+    }
+    word
 }
 
 #[cfg(test)]

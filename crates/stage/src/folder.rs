@@ -1,13 +1,13 @@
 //! The folder that an experiment leaves behind, and the list of servers it may start.
 
-use super::Places;
-use super::begun::{BEGUN, Begun};
+use crate::begun::{BEGUN, Begun, file_error};
+use crate::hooks::Places;
 use model::experiment::{CellResult, Experiment, Fate};
 use model::json::Document;
 use model::run::Record;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use store::Lock;
@@ -186,10 +186,6 @@ pub fn server_of(record: &Record, path: &Path) -> Option<Table> {
         vary.get("key").and_then(Value::as_str).is_some_and(|key| key.starts_with("server."))
     });
     (!is_varied && !server.is_empty()).then_some(server)
-}
-
-pub(super) fn file_error(path: &Path, error: &io::Error) -> String {
-    format!("{}: {error}", path.display())
 }
 
 #[cfg(test)]

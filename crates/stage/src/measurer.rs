@@ -3,7 +3,8 @@
 
 #![allow(unsafe_code, reason = "a child between fork and exec")]
 
-use super::{Measured, Ready};
+use crate::hooks::{Measured, Ready};
+use host::child::end_with_us;
 use model::experiment::Fate;
 use model::secret::Secrets;
 use plan::Cell;
@@ -182,22 +183,6 @@ fn with_priority(command: &mut Command, nice: i32) {
         Ok(())
     };
     // SAFETY: between fork and exec the closure makes one system call; it neither allocates nor
-    // takes a lock.
-    unsafe { command.pre_exec(prepare) };
-}
-
-/// Makes the kernel send a signal to a child when we end, for whatever reason.
-pub(crate) fn end_with_us(command: &mut Command, signal: Signal) {
-    let parent = rustix::process::getpid();
-    let prepare = move || {
-        rustix::process::set_parent_process_death_signal(Some(signal))?;
-        if rustix::process::getppid() != Some(parent) {
-            // The parent ended in between, so no signal will come.
-            return Err(io::Error::from(rustix::io::Errno::CHILD));
-        }
-        Ok(())
-    };
-    // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor
     // takes a lock.
     unsafe { command.pre_exec(prepare) };
 }
