@@ -148,21 +148,6 @@ pub fn one_line(error: &clap::Error, words: &[String]) -> String {
 mod tests {
     use super::*;
 
-    /// The record splits `-kH'A: b'` as the command line does.
-    #[test]
-    fn the_letters_of_flags_are_known_where_secrets_are_masked() {
-        for command in Cli::command().get_subcommands() {
-            for argument in command.get_arguments() {
-                let Some(letter) = argument.get_short() else { continue };
-                // Only commands that send requests have headers.
-                let is_flag = !argument.get_action().takes_values();
-                let has_headers = command.get_arguments().any(|one| one.get_id() == "headers");
-                let is_known = secret::FLAGS.contains(letter);
-                assert!(!has_headers || is_flag == is_known, "{} -{letter}", command.get_name());
-            }
-        }
-    }
-
     #[test]
     fn a_url_in_the_place_of_a_command_is_loaded() {
         let with = |text: &str| {

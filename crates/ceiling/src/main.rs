@@ -9,7 +9,6 @@ mod cli;
 mod cmd;
 
 mod fleet;
-mod rerun;
 mod session;
 mod signals;
 

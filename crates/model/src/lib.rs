@@ -21,6 +21,7 @@ pub mod fault;
 pub mod link;
 pub mod load;
 pub mod objective;
+pub mod option;
 pub mod order;
 pub mod ports;
 pub mod rate_syntax;

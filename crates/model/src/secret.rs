@@ -3,6 +3,7 @@
 //! Everything that is kept, shown or sent goes through here, so there is one list of names. A mask
 //! may hide too much, never too little: the user's own shell still has the text.
 
+use crate::option::{self, Facts, Value};
 use crate::order::OrderBy as _;
 use std::ops::Range;
 
@@ -89,11 +90,6 @@ const IN_QUERIES: &[&str] = &["code", "hmac", "key", "otp", "pin", "sign"];
 /// secrets.
 const ABOUT: &[&str] =
     &["dir", "file", "folder", "header", "length", "path", "ttl", "type", "uri", "url"];
-/// Options of ceiling without a value, which may precede another in one word: `-kH'A: b'`.
-pub const FLAGS: &str = "LVhkqv";
-/// Options of ceiling that take hosts and ports, or the name of a variable: no secrets, though they
-/// may look like some.
-const OPEN: &[&str] = &["auth-env", "connect-to", "probe", "resolve", "sni"];
 /// A shorter secret is not searched for in our messages: any text may contain it.
 const SOUGHT_MIN_BYTES: usize = 4;
 
@@ -173,23 +169,6 @@ enum Program {
     Ceiling,
     /// Another program's: only the names of options are known.
     Any,
-}
-
-/// What the name of an option implies about its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Value {
-    /// It is like any other text.
-    Plain,
-    /// All of it is a secret.
-    Secret,
-    /// It is a header.
-    Header,
-    /// It is a name, and a password after a colon.
-    User,
-    /// It may be a URL without a scheme.
-    Address,
-    /// It has none, though host names in it may look like one.
-    Open,
 }
 
 impl Secrets {
@@ -308,7 +287,7 @@ impl Secrets {
         let text = &word[at..];
         let behind_colon = text.find(':').map(|colon| colon + 1);
         let ranges = match (value, behind_colon) {
-            (Value::Plain, _) => return in_text(word),
+            (Value::Flag | Value::Plain, _) => return in_text(word),
             (Value::Open, _) => return Vec::new(),
             (Value::User, Some(begin)) => one(begin..text.len()),
             (Value::User, None) => return in_text(word),
@@ -335,12 +314,12 @@ fn one(range: Range<usize>) -> Vec<Range<usize>> {
 fn option(word: &str, program: Program) -> (Option<usize>, Value) {
     if let Some(at) = short_value(word, program) {
         let value = match (word.as_bytes()[at - 1], program) {
-            (b'H', _) => Value::Header,
-            (b'b', Program::Ceiling) => Value::Secret,
-            (b'x', Program::Ceiling) => Value::Address,
-            (b'u', Program::Any) => Value::User,
-            _ => Value::Plain,
+            (letter, Program::Ceiling) => option::lettered(letter.into()).and_then(known),
+            (b'H', Program::Any) => Some(Value::Header),
+            (b'u', Program::Any) => Some(Value::User),
+            _ => None,
         };
+        let value = value.unwrap_or(Value::Plain);
         let is_equal = word[at..].starts_with('=') && program == Program::Ceiling;
         let begin = at + usize::from(is_equal);
         return ((begin < word.len()).then_some(begin), value);
@@ -355,15 +334,26 @@ fn option(word: &str, program: Program) -> (Option<usize>, Value) {
     let value = match name.trim_start_matches('-') {
         _ if !is_option || !is_name => Value::Plain,
         "header" => Value::Header,
-        "body" if program == Program::Ceiling => Value::Secret,
-        "proxy" if program == Program::Ceiling => Value::Address,
-        name if program == Program::Ceiling && OPEN.contains(&name) => Value::Open,
         "user" | "proxy-user" if program == Program::Any => Value::User,
-        name if is_secret(name) => Value::Secret,
-        _ if program == Program::Any && at.is_some() => Value::Address,
-        _ => Value::Plain,
+        name => match option::named(name).filter(|_| program == Program::Ceiling).and_then(known) {
+            Some(value) => value,
+            None if is_secret(name) => Value::Secret,
+            None if program == Program::Any && at.is_some() => Value::Address,
+            None => Value::Plain,
+        },
     };
     (at, value)
+}
+
+/// What the facts of an option of ours say about its value; nothing where its name has to tell.
+fn known(facts: Facts) -> Option<Value> {
+    Some(facts.value).filter(|value| !matches!(value, Value::Flag | Value::Plain))
+}
+
+/// Whether a letter of our command line may precede another one in its word: `-kH'A: b'`.
+fn is_flag(letter: u8) -> bool {
+    let facts = option::lettered(letter.into());
+    b"hV".contains(&letter) || facts.is_some_and(|facts| facts.value == Value::Flag)
 }
 
 /// The letters of a program behind which passwords are, if the word names such a program.
@@ -383,7 +373,7 @@ fn short_value(word: &str, program: Program) -> Option<usize> {
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
     match program {
         Program::Ceiling => {
-            let flags = letters.bytes().take_while(|byte| FLAGS.as_bytes().contains(byte)).count();
+            let flags = letters.bytes().take_while(|byte| is_flag(*byte)).count();
             let letter = letters.as_bytes().get(flags)?;
             letter.is_ascii_alphabetic().then_some(flags + 2)
         }

@@ -3,7 +3,7 @@
 use crate::SCHEMA;
 use crate::explain::one_line;
 use crate::kinds::kinds;
-use crate::load::{OURS, command};
+use crate::load::{command, is_of_executor};
 use crate::usage::Usage;
 use clap::parser::ValueSource;
 use model::advice::Candidate;
@@ -129,7 +129,7 @@ fn keys_of(id: &str, words: &[String]) -> Result<Table, Usage> {
         let id = argument.get_id().as_str();
         let is_given = matches.value_source(id) == Some(ValueSource::CommandLine);
         let Some(long) = argument.get_long().filter(|_| is_given) else { continue };
-        if OURS.contains(&long) {
+        if is_of_executor(long) {
             continue;
         }
         let value = if argument.get_action().takes_values() {

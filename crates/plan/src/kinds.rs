@@ -36,18 +36,3 @@ foreign! {
     Resuming, "on, off or a whole number from 1", "off";
     Versions, "1.2, 1.3 or 1.2..1.3", "1.3";
 }
-
-macro_rules! numbers {
-    ($($name:ident)*) => {
-        /// Those that hold numbers, times and rates alone: they open no file, name no address and
-        /// change nothing.
-        pub fn numbers() -> Vec<Kind> {
-            vec![$(Kind::of::<values::$name>()),*]
-        }
-    };
-}
-
-numbers! {
-    Capped Connections Count CpuList Depth HoldTime Lines OneRate Pause PerConnection Rate
-    RateBounds Rates Repeats Seed Share Spike Steps Streams Threads Time Visits Warmup Writers
-}

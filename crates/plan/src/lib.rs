@@ -34,6 +34,7 @@ mod fleet;
 mod options;
 mod punycode;
 mod requests;
+pub mod rerun;
 mod secure;
 mod shape;
 mod trial;

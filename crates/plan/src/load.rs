@@ -6,6 +6,7 @@ use crate::kinds::kinds;
 use crate::machine::Machine;
 use clap::{Arg, ArgAction, Command, FromArgMatches, Subcommand};
 use model::load::Trial;
+use model::option::{self, Reach};
 use model::secret::{self, Secrets};
 use std::collections::BTreeSet;
 use std::iter;
@@ -26,9 +27,10 @@ pub struct Load {
 /// Sub-commands that make load.
 const COMMANDS: [&str; 5] = ["load", "ramp", "churn", "find", "fanout"];
 
-/// Options that the executor sets itself.
-pub(crate) const OURS: [&str; 10] =
-    ["server-pid", "runs", "keep-runs", "json", "out", "junit", "summary", "quiet", "live", "tui"];
+/// Whether it is an option that the executor sets itself.
+pub(crate) fn is_of_executor(name: &str) -> bool {
+    option::named(name).is_some_and(|facts| facts.reach == Reach::Run)
+}
 
 /// The commands that make load, as the command line has them.
 pub fn command() -> Command {
@@ -112,10 +114,10 @@ pub fn read(table: &Table) -> Result<Load, String> {
                 }
                 load.url = format!("http://{{addr}}{path}");
             }
-            key if OURS.contains(&key) => {
+            key if is_of_executor(key) => {
                 return Err(format!("load.{key} is set by ceiling run itself; leave it out"));
             }
-            _ => option(key, value, &mut load.options)?,
+            _ => push(key, value, &mut load.options)?,
         }
     }
     if !COMMANDS.contains(&load.command.as_str()) {
@@ -128,7 +130,7 @@ pub fn read(table: &Table) -> Result<Load, String> {
     Ok(load)
 }
 
-fn option(key: &str, value: &Value, options: &mut Vec<String>) -> Result<(), String> {
+fn push(key: &str, value: &Value, options: &mut Vec<String>) -> Result<(), String> {
     let word = match value {
         Value::Boolean(true) => {
             options.push(format!("--{key}"));
@@ -142,7 +144,7 @@ fn option(key: &str, value: &Value, options: &mut Vec<String>) -> Result<(), Str
             ));
         }
         Value::Array(values) if REPEATABLE.contains(key) => {
-            return values.iter().try_for_each(|value| option(key, value, options));
+            return values.iter().try_for_each(|value| push(key, value, options));
         }
         Value::Array(values) if !values.is_empty() => {
             values.iter().map(word).collect::<Option<Vec<_>>>().map(|words| words.join(","))

@@ -7,107 +7,18 @@
 
 use crate::cell::{Cell, Client, Server};
 use crate::cells::Plan;
-use crate::kinds::numbers;
 use crate::load::{self, command};
 use crate::machine::Unasked;
 use crate::target::Targets;
-use crate::typed::is_of;
 use crate::url::Url;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
+use model::option::{self, Reach};
 use model::secret::{self, Secrets};
 use std::collections::BTreeMap;
 
-/// What an option of a load can reach with its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// The load and the reports about it. It opens no file, names no address and changes nothing.
-    Load,
-    /// A file that is read.
-    File,
-    /// A variable of our environment.
-    Variable,
-    /// Another address or socket, or a host behind one.
-    Address,
-    /// The server, which is changed or looked into.
-    Server,
-    /// The record, which then keeps what others sent or what is secret.
-    Record,
-}
-
-/// Every option of a load whose value is not a number, by its long name. A test fails for an option
-/// that is not here, and until it is, it needs trust.
-const REACHES: &[(&str, Reach)] = &[
-    ("agents", Reach::Address),
-    ("arrivals", Reach::Load),
-    ("auth-env", Reach::Variable),
-    ("baseline", Reach::File),
-    ("bearer-file", Reach::File),
-    ("body", Reach::Load),
-    ("body-file", Reach::File),
-    ("cacert", Reach::File),
-    ("cert", Reach::File),
-    ("check-body", Reach::Load),
-    ("check-length", Reach::Load),
-    ("check-sha256", Reach::Load),
-    ("check-status", Reach::Load),
-    ("confirm", Reach::Server),
-    ("confirm-route", Reach::Server),
-    ("connect-to", Reach::Address),
-    ("driver", Reach::Load),
-    ("events", Reach::Load),
-    ("expect", Reach::Load),
-    ("fail-if", Reach::Load),
-    ("fleet", Reach::Address),
-    ("fleet-keys", Reach::File),
-    ("header", Reach::Load),
-    ("insecure", Reach::Load),
-    ("keep-requests", Reach::Record),
-    ("key", Reach::File),
-    ("ktls", Reach::Load),
-    ("latency", Reach::Load),
-    ("link", Reach::Load),
-    ("may-touch-server", Reach::Server),
-    ("method", Reach::Load),
-    ("no-color", Reach::Load),
-    ("probe", Reach::Address),
-    ("probe-pin", Reach::Address),
-    ("probe-token-file", Reach::File),
-    ("profile", Reach::Server),
-    ("proxy", Reach::Address),
-    ("proxy-tunnel", Reach::Address),
-    ("replay", Reach::File),
-    ("resolve", Reach::Address),
-    ("retry-unprocessed", Reach::Load),
-    ("runtime", Reach::Address),
-    ("sample-failures", Reach::Record),
-    ("secret-header", Reach::Load),
-    ("sine", Reach::Load),
-    ("slo", Reach::Load),
-    ("sni", Reach::Load),
-    ("source", Reach::Load),
-    ("strict", Reach::Load),
-    ("targets", Reach::File),
-    ("tls-resume", Reach::Load),
-    ("tls-version", Reach::Load),
-    ("tool", Reach::Load),
-    ("unix-socket", Reach::Address),
-    ("verbose", Reach::Load),
-    ("write-path", Reach::Load),
-];
-
 /// Stands for the server's address while a command line is read (RFC 5737). Nothing is sent there.
 const ADDR: &str = "192.0.2.1:1";
-
-/// What an option can reach; nothing for one that is not classified. A plan may not set those that
-/// `ceiling run` sets itself.
-fn reach(argument: &Arg) -> Option<Reach> {
-    if is_of(argument, &numbers()) {
-        return Some(Reach::Load);
-    }
-    let name = argument.get_long()?;
-    REACHES.iter().find(|(known, _)| *known == name).map(|(_, reach)| *reach)
-}
 
 /// Why an untrusted plan is refused, or nothing: each key, and how to allow it.
 pub fn untrusted(plan: &Plan, targets: &Targets) -> Option<String> {
@@ -182,6 +93,7 @@ fn keys_of(cell: &Cell, targets: &Targets) -> Vec<String> {
 /// An option that a command line sets.
 struct Set {
     name: String,
+    /// What it can reach; nothing for one without facts, which needs trust.
     reach: Option<Reach>,
     values: Vec<String>,
 }
@@ -221,7 +133,8 @@ fn set(argument: &Arg, matches: &ArgMatches) -> Option<Set> {
     let values = matches.get_raw(id).unwrap_or_default();
     let values = values.map(|value| value.to_string_lossy().into_owned()).collect();
     let name = argument.get_long().unwrap_or(id).to_string();
-    Some(Set { name, reach: reach(argument), values })
+    let reach = argument.get_long().and_then(option::named).map(|facts| facts.reach);
+    Some(Set { name, reach, values })
 }
 
 /// The files that a load reads: those that its options name, and those that they name in turn, as

@@ -27,12 +27,6 @@ impl Kind {
     }
 }
 
-/// Whether the value of an argument is of one of these kinds.
-pub fn is_of(argument: &Arg, kinds: &[Kind]) -> bool {
-    let id = argument.get_value_parser().type_id();
-    argument.get_action().takes_values() && kinds.iter().any(|kind| id == kind.id)
-}
-
 /// What an argument takes, and an example of its value. Nothing for a flag, nor for a value of an
 /// unknown kind.
 pub fn hint(argument: &Arg, kinds: &[Kind]) -> Option<(String, String)> {

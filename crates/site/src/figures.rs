@@ -11,6 +11,7 @@ use crate::{Contents, Listed, Measured};
 use model::analysis::VisitSeen;
 use model::experiment::{CellResult, Experiment, Figure};
 use model::maps::IntoMap;
+use model::option;
 use model::order::OrderBy as _;
 use model::run::Run;
 use model::units::{show_count, show_ns};
@@ -50,9 +51,6 @@ impl Value {
         self.bounds.clone().unwrap_or_else(|| shown(figure, self.middle))
     }
 }
-
-/// Options that say where the load runs, not what it is.
-const PLACES: [&str; 4] = ["--probe", "--probe-token-file", "--probe-pin", "--link"];
 
 /// The measurements of the results of an entry.
 pub fn measures(listed: &Listed, of: &Contents) -> Vec<Measure> {
@@ -106,11 +104,11 @@ fn subject(cell: &CellResult) -> String {
     format!("{} {path}", words.join(" ")).trim().to_string()
 }
 
-/// The load: the command without its address and without probes.
+/// The load: the command without where it runs: its address, probes and links.
 fn load(cell: &CellResult) -> String {
     let is_what = |word: &&String| {
-        let name = word.split('=').next().unwrap_or(word);
-        !word.contains("://") && !PLACES.contains(&name)
+        let is_place = option::typed(word).is_some_and(|facts| facts.is_of_place());
+        !word.contains("://") && !is_place
     };
     let words: Vec<_> = cell.command.iter().skip(1).filter(is_what).map(String::as_str).collect();
     words.join(" ")

@@ -19,6 +19,7 @@ use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Ou
 use model::analysis::{HostSeen, VisitSeen};
 use model::experiment::{CellResult, Experiment, Figure, Tuned};
 use model::load::Question;
+use model::option::{self, About};
 use model::order::OrderBy as _;
 use model::run::Record;
 use model::visit::{best_point, bounds as bounds_of, figures, is_at_least};
@@ -32,9 +33,6 @@ const SAME_WITHIN: f64 = 0.02;
 /// Loads that differ by less than this factor are one.
 const LOAD_WITHIN: f64 = 1.01;
 
-/// Options of a load that say how it is made, and not what is asked for.
-const OF_GENERATOR: [&str; 5] = ["--coalesce", "--cpus", "--driver", "--threads", "--tool"];
-
 /// Whose rate a plan compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
@@ -46,9 +44,9 @@ enum Subject {
 
 impl Subject {
     fn of(of: &Experiment) -> Self {
+        // How a load is made, and not what is asked for.
         let is_how = |word: &&String| {
-            let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-            OF_GENERATOR.contains(&name)
+            option::typed(word).is_some_and(|facts| facts.about == About::Generator)
         };
         let how = |cell: &CellResult| -> Vec<String> {
             cell.command.iter().filter(is_how).cloned().collect()

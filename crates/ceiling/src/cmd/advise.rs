@@ -2,7 +2,6 @@
 
 use super::runs;
 use crate::exit::{Code, Failure};
-use crate::rerun;
 use crate::screen::{style, to_stderr, to_stdout};
 use clap::Args;
 use model::advice::{Advice, By, Candidate};
@@ -15,7 +14,7 @@ use model::secret::{self, Secrets};
 use model::tuning::Scope;
 use plan::Change;
 use plan::values::{KnobName, NewPlan, RunPath};
-use plan::{Colour, Runs};
+use plan::{Colour, Runs, rerun};
 use stage::{Rehearsed, server_of, way};
 use std::fs;
 use std::path::Path;

@@ -12,18 +12,10 @@ use clap::Args;
 use model::curve::Curve;
 use model::load::Fanout as FanoutPlan;
 use model::load::{Arrival, Level, Life, MixTarget, Question, Request, Spacing, Stop, Trial};
+use model::option::{self, About};
 
 /// Subscribers when nothing says otherwise.
 const SUBSCRIBERS: &[u64] = &[100];
-/// Options about requests that the requests of subscribers follow as well.
-const OF_STREAMS: [&str; 6] = [
-    "--header",
-    "--auth-env",
-    "--bearer-file",
-    "--secret-header",
-    "--sample-failures",
-    "--keep-requests",
-];
 /// What stands for a stream's number in a path, and its old name.
 const STREAM: [&str; 2] = ["{stream}", "{post}"];
 
@@ -122,7 +114,9 @@ fn check(command: &Fanout) -> Result<(), Usage> {
     if command.write_rate.is_some() && command.writers.0 == 0 {
         return refuse("--write-rate needs connections to write on; for example --writers 4");
     }
-    let of_writers = requests::given(options).find(|option| !OF_STREAMS.contains(option));
+    let is_of_all =
+        |word: &&str| option::typed(word).is_some_and(|facts| facts.about == About::AllRequests);
+    let of_writers = requests::given(options).find(|word| !is_of_all(word));
     if let (0, Some(option)) = (command.writers.0, of_writers) {
         return Err(Usage(format!(
             "{option} is about the requests of writers, and --writers 0 has none; leave it out, or \

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::GivenHosts;
-use crate::load::OURS;
 use std::collections::BTreeSet;
 
 const TARGETS: &str = r#"
@@ -24,23 +23,30 @@ fn needs_of_load(load: &str) -> Vec<String> {
     needs(&format!("server = {{ target = \"web\" }}\n[load]\ncommand = \"load\"\n{load}"))
 }
 
-/// A new option needs a line in `REACHES`; until then it needs trust.
+/// A new option needs a row in `model::option`; until then it needs trust.
 #[test]
-fn every_option_of_a_load_is_classified_once() {
+fn every_option_of_a_load_has_its_facts() {
     let commands = command();
     let arguments = commands.get_subcommands().flat_map(clap::Command::get_arguments);
     let mut seen = BTreeSet::new();
     for argument in arguments {
         let Some(name) = argument.get_long().filter(|name| *name != "help") else { continue };
-        let is_number = is_of(argument, &numbers());
-        let is_listed = REACHES.iter().filter(|(known, _)| *known == name).count();
-        let is_ours = OURS.contains(&name);
-        let of = [usize::from(is_number), is_listed, usize::from(is_ours && !is_number)];
-        assert_eq!(of.iter().sum::<usize>(), 1, "--{name}: give it a line in REACHES");
+        let facts = option::named(name);
+        let facts = facts.unwrap_or_else(|| panic!("--{name}: give it a row in model::option"));
+        assert_eq!(facts.letter, argument.get_short(), "--{name}");
+        let is_flag = facts.value == option::Value::Flag;
+        assert_eq!(is_flag, !argument.get_action().takes_values(), "--{name}");
         seen.insert(name.to_string());
     }
-    for (name, _) in REACHES {
-        assert!(seen.contains(*name), "--{name} is no option");
+    let names: Vec<&str> = option::ALL.iter().map(|facts| facts.name).collect();
+    assert_eq!(names, seen.iter().map(String::as_str).collect::<Vec<_>>(), "each once, in order");
+}
+
+#[test]
+fn an_option_without_facts_needs_trust() {
+    for reach in [None, Some(Reach::File), Some(Reach::Run)] {
+        let set = Set { name: "new".to_string(), reach, values: vec!["1".to_string()] };
+        assert_eq!(set.needs().as_deref(), Some("load.new"));
     }
 }
 
@@ -55,8 +61,9 @@ fn options_with_files_are_classified_as_such() {
         let value = argument.get_value_names().unwrap_or_default();
         let is_file = value.iter().any(|value| ["FILE", "PATH", "DIR"].contains(&value.as_str()));
         // Paths of URLs.
-        let is_known = OURS.contains(&name) || ["events", "write-path"].contains(&name);
-        assert!(!is_file || is_known || reach(argument) != Some(Reach::Load), "--{name}");
+        let is_known = ["events", "write-path"].contains(&name);
+        let is_harmless = option::named(name).is_some_and(|facts| facts.reach == Reach::Load);
+        assert!(!is_file || is_known || !is_harmless, "--{name}");
     }
 }
 

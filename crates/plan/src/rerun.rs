@@ -5,69 +5,16 @@
 //! Out: commands that can be pasted into a shell, with a variable in the place of each secret.
 //! Never: an option that is given twice, or a command that our own command line does not accept.
 
-use crate::cli::Cli;
-use clap::CommandFactory;
+use crate::load;
+use clap::{Arg, Command};
 use model::load::Question;
+use model::option::{self, About, Facts, Reach};
 use model::perturbation::Touch;
 use model::run::Record;
 use model::secret::Secrets;
 use model::shell;
 use model::verdict::Confidence;
 use model::wall::Side;
-
-/// Options that concern only one run and its files.
-const FLAGS: &[&str] = &["--json", "--quiet", "-q"];
-const VALUED: &[&str] =
-    &["--server-pid", "--runs", "--keep-runs", "--out", "-o", "--junit", "--summary"];
-/// Options that set the length of the load.
-const LENGTHS: &[&str] = &["--duration", "-d", "--requests", "-n"];
-/// Shapes of the rate that define their own end; a duration would contradict them.
-const ENDING: &[&str] = &["--steps", "--ramp", "--replay"];
-/// Options that let experiments change the server's limits.
-const TOUCHING: &[&str] = &["--confirm", "--may-touch-server"];
-/// Options that name the source of the server's telemetry.
-const PROBES: &[&str] = &["--probe", "--probe-token-file", "--probe-pin", "--runtime"];
-
-/// Options that a proposed command does not take over: they are not about requests, connections or
-/// how they are observed. A proposed command has its own load, and a person reads its output.
-const LEFT: &[&str] = &[
-    "arrivals",
-    "baseline",
-    "confirm",
-    "confirm-route",
-    "connections",
-    "devices",
-    "duration",
-    "expect",
-    "fail-if",
-    "json",
-    "junit",
-    "keep-runs",
-    "latency",
-    "max-connections",
-    "may-touch-server",
-    "no-color",
-    "out",
-    "profile",
-    "quiet",
-    "ramp",
-    "rate",
-    "repeats",
-    "replay",
-    "requests",
-    "runs",
-    "seed",
-    "sine",
-    "slo",
-    "spike",
-    "steps",
-    "strict",
-    "subscribers",
-    "summary",
-    "verbose",
-    "visits",
-    "warmup",
-];
 
 /// Adds the options that shaped the requests of a record to the commands that its verdicts propose.
 /// Where a verdict proposes no command, an experiment that tests its wall is proposed.
@@ -106,27 +53,28 @@ pub fn complete(record: &mut Record) {
 /// not a command of ours stays as it is.
 fn completed(next: &str, command: &[String]) -> String {
     let own: Vec<String> = next.split(' ').map(str::to_string).collect();
-    let all = Cli::command();
-    let find = |words: &[String]| words.get(1).and_then(|name| all.find_subcommand(name)).cloned();
-    let (Some(to), Some(from)) = (find(&own), find(command)) else { return next.to_string() };
+    let all = load::command();
+    let (Some(to), Some(from)) = (find(&all, &own), find(&all, command)) else {
+        return next.to_string();
+    };
     if own[0] != "ceiling" {
         return next.to_string();
     }
-    let own_options = given(&own[2..], &to);
+    let own_options = given(&own[2..], to);
     let is_new = |one: &Given| {
-        let is_left = one.name.as_deref().is_none_or(|name| LEFT.contains(&name));
         let is_given = own_options.iter().any(|other| other.name == one.name);
         let is_known = to.get_arguments().any(|known| known.get_long() == one.name.as_deref());
-        !is_left && !is_given && is_known
+        one.facts().is_some_and(Facts::is_carried) && !is_given && is_known
     };
-    let command = given(&command[2..], &from).into_iter().filter(is_new);
-    let mut words = own[1..].to_vec();
-    words.extend(command.flat_map(|one| one.words));
-    let whole = std::iter::once("ceiling".to_string()).chain(words.iter().cloned());
-    match Cli::command().try_get_matches_from(whole) {
-        Ok(_) => typed(&words),
-        Err(_) => typed(&own[1..]),
-    }
+    let more = given(&command[2..], from).into_iter().filter(is_new);
+    let words: Vec<String> =
+        own[1..].iter().cloned().chain(more.flat_map(|one| one.words)).collect();
+    accepted(&words).unwrap_or_else(|| typed(&own[1..]))
+}
+
+/// The sub-command that a command line names.
+fn find<'a>(all: &'a Command, words: &[String]) -> Option<&'a Command> {
+    words.get(1).and_then(|name| all.find_subcommand(name))
 }
 
 /// An option with its value, or a positional argument, which has no name.
@@ -135,11 +83,19 @@ struct Given {
     words: Vec<String>,
 }
 
+impl Given {
+    fn facts(&self) -> Option<Facts> {
+        option::named(self.name.as_deref()?)
+    }
+}
+
 /// The single options of a command line: `-kHA:b` is two.
-fn given(words: &[String], command: &clap::Command) -> Vec<Given> {
-    let by = |is: &dyn Fn(&clap::Arg) -> bool| command.get_arguments().find(|one| is(one));
-    let name = |one: Option<&clap::Arg>| one.and_then(|one| one.get_long()).map(str::to_string);
-    let takes = |one: Option<&clap::Arg>| one.is_some_and(|one| one.get_action().takes_values());
+fn given(words: &[String], command: &Command) -> Vec<Given> {
+    let by = |is: &dyn Fn(&Arg) -> bool| command.get_arguments().find(|one| is(one));
+    let name = |one: Option<&Arg>| one.and_then(|one| one.get_long()).map(str::to_string);
+    let takes = |one: Option<&Arg>| {
+        one.is_some_and(|one| one.get_action().takes_values() && !one.is_require_equals_set())
+    };
     let mut found = Vec::new();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
@@ -181,66 +137,65 @@ fn given(words: &[String], command: &clap::Command) -> Vec<Given> {
 
 /// The command unchanged.
 pub fn plain(command: &[String]) -> String {
-    typed(&kept(command, FLAGS, VALUED))
+    typed(&kept(command, |_| false))
 }
 
 /// The command with a duration of 20 s; unchanged if its shape defines its own end.
 pub fn longer(command: &[String]) -> String {
-    let has_its_end = command.iter().any(|word| ENDING.iter().any(|name| is(word, name)));
+    let has_its_end =
+        options(command).iter().filter_map(Given::facts).any(|facts| facts.about == About::Shape);
     if has_its_end {
         return plain(command);
     }
-    changed(command, &[], LENGTHS, &["-d", "20s"])
+    changed(command, |facts| facts.about == About::Length, &["-d", "20s"])
 }
 
 /// The command with experiments that test the wall.
 pub fn confirmed(command: &[String]) -> String {
-    changed(command, &["--confirm"], &[], &["--confirm"])
+    changed(command, |_| false, &["--confirm"])
 }
 
 /// The command with experiments that may also change the server's limits.
 fn touching(command: &[String]) -> String {
-    changed(command, TOUCHING, &[], TOUCHING)
+    changed(command, |_| false, &["--confirm", "--may-touch-server"])
 }
 
 /// The command with a probe on the server's host.
 pub fn probed(command: &[String]) -> String {
-    changed(command, &[], PROBES, &["--probe", "HOST:9200"])
+    changed(command, |facts| facts.about == About::Telemetry, &["--probe", "HOST:9200"])
 }
 
 /// The command without some options and with others in their place; unchanged if our command line
 /// does not accept that.
-fn changed(command: &[String], flags: &[&str], valued: &[&str], more: &[&str]) -> String {
-    let mut words = kept(command, &[FLAGS, flags].concat(), &[VALUED, valued].concat());
+fn changed(command: &[String], is_out: impl Fn(Facts) -> bool, more: &[&str]) -> String {
+    let is_given = |facts| more.iter().any(|word| option::typed(word) == Some(facts));
+    let mut words = kept(command, |facts| is_given(facts) || is_out(facts));
     words.extend(more.iter().map(|word| word.to_string()));
-    let whole = std::iter::once("ceiling".to_string()).chain(words.iter().cloned());
-    match Cli::command().try_get_matches_from(whole) {
-        Ok(_) => typed(&words),
-        Err(_) => plain(command),
-    }
+    accepted(&words).unwrap_or_else(|| plain(command))
 }
 
-/// Whether a word is an option, with its value or without.
-fn is(word: &str, name: &str) -> bool {
-    let rest = word.strip_prefix(name);
-    let is_short = !name.starts_with("--");
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('=') || is_short)
-}
-
-/// The words without the program and without these options.
-fn kept(command: &[String], flags: &[&str], valued: &[&str]) -> Vec<String> {
-    let mut words = Vec::new();
+/// The words without the program, without options that concern only one run and its files, and
+/// without some others.
+fn kept(command: &[String], is_out: impl Fn(Facts) -> bool) -> Vec<String> {
+    let is_kept =
+        |one: &Given| !one.facts().is_some_and(|facts| facts.reach == Reach::Run || is_out(facts));
     // Records of earlier versions still contain secrets.
     let command = Secrets::command(command);
-    let mut all = command.iter().skip(1);
-    while let Some(word) = all.next() {
-        if valued.contains(&word.as_str()) {
-            all.next();
-        } else if !flags.contains(&word.as_str()) && !valued.iter().any(|name| is(word, name)) {
-            words.push(word.clone());
-        }
-    }
-    words
+    let name = command.get(1).cloned();
+    let options = options(&command).into_iter().filter(is_kept);
+    name.into_iter().chain(options.flat_map(|one| one.words)).collect()
+}
+
+/// The options of a command line; nothing for one that makes no load.
+fn options(command: &[String]) -> Vec<Given> {
+    let all = load::command();
+    find(&all, command).map(|from| given(&command[2..], from)).unwrap_or_default()
+}
+
+/// The command quoted for a shell, if our command line accepts it.
+fn accepted(words: &[String]) -> Option<String> {
+    let whole = std::iter::once("ceiling".to_string()).chain(words.iter().cloned());
+    load::command().try_get_matches_from(whole).ok().map(|_| typed(words))
 }
 
 /// The command quoted for a shell.
@@ -251,11 +206,10 @@ fn typed(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
     use std::collections::BTreeSet;
     use std::fs;
     use std::path::Path;
-    use std::process::Command;
+    use std::process;
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_string).collect()
@@ -264,7 +218,7 @@ mod tests {
     /// The words into which a POSIX shell splits a command.
     fn pasted(command: &str) -> Vec<String> {
         let script = format!("AUTHORIZATION=s1; printf '%s\\0' {command}");
-        let said = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
+        let said = process::Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
         let said = String::from_utf8(said).unwrap();
         said.trim_end_matches('\0').split('\0').map(str::to_string).collect()
     }
@@ -374,7 +328,7 @@ mod tests {
         }
         assert!(tried.len() > 5, "{tried:?}");
         for command in tried {
-            let parsed = Cli::try_parse_from(pasted(&command));
+            let parsed = load::command().try_get_matches_from(pasted(&command));
             assert!(parsed.is_ok(), "{command}: {}", parsed.err().unwrap());
         }
     }
@@ -391,9 +345,10 @@ mod tests {
             "ceiling churn http://h/ --devices 10 -d 5s",
         ] {
             let command = words(command);
-            Cli::try_parse_from(&command).unwrap_or_else(|error| panic!("{command:?} {error}"));
+            let parsed = load::command().try_get_matches_from(&command);
+            parsed.unwrap_or_else(|error| panic!("{command:?} {error}"));
             for said in [plain, longer, confirmed, probed].map(|of| of(&command)) {
-                let parsed = Cli::try_parse_from(pasted(&said));
+                let parsed = load::command().try_get_matches_from(pasted(&said));
                 assert!(parsed.is_ok(), "{said}: {}", parsed.err().unwrap());
             }
         }
