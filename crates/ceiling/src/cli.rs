@@ -24,10 +24,62 @@ use std::process::ExitCode;
 /// unreachable, 130 interrupted with partial results written. 130, 5 and 4 take precedence over 3:
 /// a measurement that is not valid decides no expectation.
 #[derive(Debug, Parser)]
-#[command(name = "ceiling", version, max_term_width = 80, disable_help_subcommand = true)]
+#[command(name = "ceiling", version, max_term_width = 80, disable_help_subcommand = true,
+          override_usage = "ceiling URL [OPTIONS]\n       ceiling COMMAND ..",
+          help_template = TEMPLATE, after_help = listed(named),
+          after_long_help = listed(explained))]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The commands come before the options.
+const TEMPLATE: &str =
+    "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\nOptions:\n{options}";
+
+/// The commands that most people need, beside `ceiling URL`: where the ceiling is, the rate that
+/// holds an objective, which version is better, what differs, what a run showed, and whether this
+/// host is fit to measure on.
+const FIRST: [&str; 6] = ["ramp", "find", "run", "compare", "show", "doctor"];
+
+/// Width of the names of commands in the help, and that of the text beside them.
+const NAMES: usize = 12;
+const TEXT: usize = 66;
+
+/// The list of commands: what is typed most comes first, and `more` shows the others.
+fn listed(more: fn(&[&clap::Command]) -> String) -> String {
+    let all = Command::augment_subcommands(clap::Command::new("ceiling"));
+    let find = |name: &str| all.find_subcommand(name);
+    let is_other = |one: &&clap::Command| {
+        !one.is_hide_set() && one.get_name() != "load" && !FIRST.contains(&one.get_name())
+    };
+    let first: Vec<&clap::Command> = FIRST.iter().filter_map(|name| find(name)).collect();
+    let others: Vec<&clap::Command> = all.get_subcommands().filter(is_other).collect();
+    let url = find("load").map(|load| row("[load] URL", load)).unwrap_or_default();
+    format!("Commands:\n{url}{}\nMore:\n{}", explained(&first), more(&others).trim_end())
+}
+
+/// Commands, each with what it answers.
+fn explained(commands: &[&clap::Command]) -> String {
+    commands.iter().map(|command| row(command.get_name(), command)).collect()
+}
+
+/// The names of commands.
+fn named(commands: &[&clap::Command]) -> String {
+    let names: Vec<&str> = commands.iter().map(|command| command.get_name()).collect();
+    let text = format!("{} (ceiling --help explains them)", names.join(" "));
+    report::wrap(&text, NAMES + TEXT).iter().map(|line| format!("  {line}\n")).collect()
+}
+
+fn row(name: &str, command: &clap::Command) -> String {
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let mut label = name;
+    let mut rows = String::new();
+    for line in report::wrap(&about, TEXT) {
+        rows += &format!("  {label:NAMES$}{line}\n");
+        label = "";
+    }
+    rows
 }
 
 /// The sub-commands.
@@ -147,6 +199,47 @@ pub fn one_line(error: &clap::Error, words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::process;
+
+    /// `-h` is for a first look and names every command; `--help` explains all of them.
+    #[test]
+    fn help_begins_with_what_most_people_need() {
+        let mut top = Cli::command();
+        let (short, long) = (top.render_help().to_string(), top.render_long_help().to_string());
+        for help in [&short, &long] {
+            let words: Vec<&str> = help.split_whitespace().collect();
+            let is_named =
+                |name: &str| words.contains(&name) || (name == "load" && words.contains(&"[load]"));
+            for command in Cli::command().get_subcommands().filter(|one| !one.is_hide_set()) {
+                assert!(is_named(command.get_name()), "{}: {help}", command.get_name());
+            }
+            let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text}: {help}"));
+            let order =
+                ["Usage: ceiling URL", "\n  [load] URL ", "\n  ramp ", "\nMore:", "\nOptions:"];
+            assert!(order.map(at).is_sorted(), "{help}");
+        }
+        assert!(short.lines().count() < 30 && long.contains("\n  churn "), "{short}{long}");
+    }
+
+    /// Most people need twelve options; the others follow by what they are about.
+    #[test]
+    fn the_help_of_load_begins_with_twelve_options() {
+        let mut top = Cli::command();
+        let load = top.find_subcommand_mut("load").unwrap();
+        let of = |help: &str| -> Vec<String> {
+            let words = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+            let long = words
+                .filter_map(|line| line.split(&[' ', '='][..]).find(|one| one.starts_with("--")));
+            long.map(str::to_string).collect()
+        };
+        let (short, long) = (load.render_help().to_string(), load.render_long_help().to_string());
+        let (short, all) = (of(&short), of(&long));
+        assert_eq!(short.len(), 13, "twelve and --help: {short:?}");
+        assert_eq!(all[..12], short[..12]);
+        assert!(all.len() > 70 && long.contains("\nServer and hosts:\n"), "{long}");
+    }
 
     #[test]
     fn a_url_in_the_place_of_a_command_is_loaded() {
@@ -207,6 +300,40 @@ mod tests {
                 let (name, id) = (command.get_name(), argument.get_id());
                 assert!(is_flag || plan::hint(argument, &kinds).is_some(), "{name} {id}");
             }
+        }
+    }
+
+    /// The words into which a POSIX shell splits a command.
+    fn pasted(command: &str) -> Vec<String> {
+        let script = format!("AUTHORIZATION=s1; printf '%s\\0' {command}");
+        let said = process::Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
+        let said = String::from_utf8(said).unwrap();
+        said.trim_end_matches('\0').split('\0').map(str::to_string).collect()
+    }
+
+    /// A shell splits every command in the goldens into words that our command line accepts.
+    #[test]
+    fn every_command_of_the_goldens_can_be_pasted() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/src/text/snapshots");
+        let mut tried = BTreeSet::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+            let mut lines = text.lines();
+            while let Some(line) = lines.next() {
+                let Some(begin) = line.trim_start().strip_prefix("Next ") else { continue };
+                let mut command = begin.trim_start().to_string();
+                while command.ends_with('\\') {
+                    command = format!("{command}\n{}", lines.next().unwrap());
+                }
+                if command.starts_with("ceiling ") {
+                    tried.insert(command);
+                }
+            }
+        }
+        assert!(tried.len() > 5, "{tried:?}");
+        for command in tried {
+            let parsed = Cli::try_parse_from(pasted(&command));
+            assert!(parsed.is_ok(), "{command}: {}", parsed.err().unwrap());
         }
     }
 }

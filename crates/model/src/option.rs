@@ -17,6 +17,17 @@ pub struct Facts {
     pub reach: Reach,
     /// What it is about.
     pub about: About,
+    /// Where help shows it.
+    pub shown: Shown,
+}
+
+/// Where help shows an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// First, and by `-h`: most people need it.
+    First,
+    /// By `--help`, under the heading of what it is about.
+    Later,
 }
 
 /// What the value of an option is, as far as it matters where secrets are hidden.
@@ -112,6 +123,23 @@ impl Facts {
         )
     }
 
+    /// The heading under which help shows it; nothing for one of those that come first.
+    pub fn heading(self) -> Option<&'static str> {
+        use About::*;
+        let heading = match self.about {
+            Requests | AllRequests => "Requests",
+            Connection => "Connections",
+            Tls => "TLS",
+            Search | Level | Shape | Length => "Load",
+            Generator => "Generator",
+            Fleet => "Fleet",
+            Telemetry | Link | Experiment => "Server and hosts",
+            Objective => "What must hold",
+            Output => "Output",
+        };
+        (self.shown == Shown::Later).then_some(heading)
+    }
+
     /// Whether it says where the load runs and where it is seen, and not what it is.
     pub fn is_of_place(self) -> bool {
         matches!(self.about, About::Telemetry | About::Link)
@@ -135,7 +163,8 @@ pub fn lettered(letter: char) -> Option<Facts> {
 }
 
 macro_rules! options {
-    ($($name:literal $($letter:literal)? $value:ident $reach:ident $about:ident;)*) => {
+    ($($name:literal $($letter:literal)? $value:ident $reach:ident $about:ident
+        $shown:ident;)*) => {
         /// Every option of every command that makes load.
         pub const ALL: &[Facts] = &[$(Facts {
             name: $name,
@@ -143,108 +172,109 @@ macro_rules! options {
             value: Value::$value,
             reach: Reach::$reach,
             about: About::$about,
+            shown: Shown::$shown,
         }),*];
     };
     (@letter $letter:literal) => { Some($letter) };
     (@letter) => { None };
 }
 
-// name                 value   reach    about
+// name              value   reach    about       shown
 options! {
-    "agents"            Plain   Address  Fleet;
-    "arrivals"          Plain   Load     Level;
-    "auth-env"          Open    Variable AllRequests;
-    "baseline"          Plain   File     Objective;
-    "bearer-file"       Plain   File     AllRequests;
-    "body" 'b'          Secret  Load     Requests;
-    "body-file" 'f'     Plain   File     Requests;
-    "budget"            Plain   Load     Search;
-    "cacert"            Plain   File     Tls;
-    "cert"              Plain   File     Tls;
-    "check-body"        Plain   Load     Requests;
-    "check-length"      Plain   Load     Requests;
-    "check-sha256"      Plain   Load     Requests;
-    "check-status"      Plain   Load     Requests;
-    "coalesce"          Plain   Load     Generator;
-    "confirm"           Flag    Server   Experiment;
-    "confirm-route"     Plain   Server   Experiment;
-    "connect-to"        Open    Address  Connection;
-    "connections" 'c'   Plain   Load     Level;
-    "cpus"              Plain   Load     Generator;
-    "depth" 'p'         Plain   Load     Connection;
-    "devices" 'c'       Plain   Load     Level;
-    "driver"            Plain   Load     Generator;
-    "duration" 'd'      Plain   Load     Length;
-    "events"            Plain   Load     Requests;
-    "expand"            Plain   Load     Requests;
-    "expect"            Plain   Load     Objective;
-    "fail-if"           Plain   Load     Objective;
-    "fleet"             Plain   Address  Fleet;
-    "fleet-keys"        Plain   File     Fleet;
-    "header" 'H'        Header  Load     AllRequests;
-    "hold"              Plain   Load     Connection;
-    "insecure" 'k'      Flag    Load     Tls;
-    "json"              Flag    Run      Output;
-    "junit"             Plain   Run      Output;
-    "keep-requests"     Flag    Record   AllRequests;
-    "keep-runs"         Plain   Run      Output;
-    "key"               Plain   File     Tls;
-    "ktls"              Plain   Load     Tls;
-    "latency" 'L'       Flag    Load     Output;
-    "link"              Plain   Load     Link;
-    "live"              Plain   Run      Output;
-    "max-connections"   Plain   Load     Level;
-    "may-touch-server"  Flag    Server   Experiment;
-    "method" 'X'        Plain   Load     Requests;
-    "no-color"          Flag    Load     Output;
-    "out" 'o'           Plain   Run      Output;
-    "precision"         Plain   Load     Search;
-    "probe"             Open    Address  Telemetry;
-    "probe-pin"         Plain   Address  Telemetry;
-    "probe-token-file"  Plain   File     Telemetry;
-    "profile"           Plain   Server   Experiment;
-    "proxy" 'x'         Address Address  Connection;
-    "proxy-tunnel"      Flag    Address  Connection;
-    "quiet" 'q'         Flag    Run      Output;
-    "ramp"              Plain   Load     Shape;
-    "ramp-down"         Plain   Load     Connection;
-    "ramp-up"           Plain   Load     Connection;
-    "rate" 'R'          Plain   Load     Level;
-    "repeats"           Plain   Load     Level;
-    "replay"            Plain   File     Shape;
-    "requests" 'n'      Plain   Load     Length;
-    "requests-per-conn" Plain   Load     Connection;
-    "resolve"           Open    Address  Connection;
-    "retry-unprocessed" Plain   Load     Requests;
-    "runs"              Plain   Run      Output;
-    "runtime"           Plain   Address  Telemetry;
-    "sample-failures"   Flag    Record   AllRequests;
-    "secret-header"     Plain   Load     AllRequests;
-    "seed"              Plain   Load     Level;
-    "server-pid"        Plain   Run      Telemetry;
-    "sine"              Plain   Load     Level;
-    "slo"               Plain   Load     Objective;
-    "sni"               Open    Load     Tls;
-    "source"            Plain   Load     Connection;
-    "spike"             Plain   Load     Level;
-    "steps"             Plain   Load     Shape;
-    "streams"           Plain   Load     Requests;
-    "strict"            Flag    Load     Objective;
-    "subscribers" 'c'   Plain   Load     Level;
-    "summary"           Plain   Run      Output;
-    "targets" 'i'       Plain   File     Requests;
-    "threads" 't'       Plain   Load     Generator;
-    "timeout" 'T'       Plain   Load     Requests;
-    "tls-resume"        Plain   Load     Tls;
-    "tls-version"       Plain   Load     Tls;
-    "tool"              Plain   Load     Generator;
-    "trial"             Plain   Load     Search;
-    "tui"               Flag    Run      Output;
-    "unix-socket"       Plain   Address  Connection;
-    "verbose" 'v'       Flag    Load     Output;
-    "visits"            Plain   Load     Level;
-    "warmup"            Plain   Load     Level;
-    "write-path"        Plain   Load     Requests;
-    "write-rate"        Plain   Load     Requests;
-    "writers"           Plain   Load     Requests;
+    "agents"            Plain   Address  Fleet       Later;
+    "arrivals"          Plain   Load     Level       Later;
+    "auth-env"          Open    Variable AllRequests Later;
+    "baseline"          Plain   File     Objective   Later;
+    "bearer-file"       Plain   File     AllRequests Later;
+    "body" 'b'          Secret  Load     Requests    First;
+    "body-file" 'f'     Plain   File     Requests    Later;
+    "budget"            Plain   Load     Search      First;
+    "cacert"            Plain   File     Tls         Later;
+    "cert"              Plain   File     Tls         Later;
+    "check-body"        Plain   Load     Requests    Later;
+    "check-length"      Plain   Load     Requests    Later;
+    "check-sha256"      Plain   Load     Requests    Later;
+    "check-status"      Plain   Load     Requests    Later;
+    "coalesce"          Plain   Load     Generator   Later;
+    "confirm"           Flag    Server   Experiment  First;
+    "confirm-route"     Plain   Server   Experiment  Later;
+    "connect-to"        Open    Address  Connection  Later;
+    "connections" 'c'   Plain   Load     Level       First;
+    "cpus"              Plain   Load     Generator   Later;
+    "depth" 'p'         Plain   Load     Connection  Later;
+    "devices" 'c'       Plain   Load     Level       First;
+    "driver"            Plain   Load     Generator   Later;
+    "duration" 'd'      Plain   Load     Length      First;
+    "events"            Plain   Load     Requests    Later;
+    "expand"            Plain   Load     Requests    Later;
+    "expect"            Plain   Load     Objective   First;
+    "fail-if"           Plain   Load     Objective   Later;
+    "fleet"             Plain   Address  Fleet       Later;
+    "fleet-keys"        Plain   File     Fleet       Later;
+    "header" 'H'        Header  Load     AllRequests First;
+    "hold"              Plain   Load     Connection  First;
+    "insecure" 'k'      Flag    Load     Tls         Later;
+    "json"              Flag    Run      Output      Later;
+    "junit"             Plain   Run      Output      Later;
+    "keep-requests"     Flag    Record   AllRequests Later;
+    "keep-runs"         Plain   Run      Output      Later;
+    "key"               Plain   File     Tls         Later;
+    "ktls"              Plain   Load     Tls         Later;
+    "latency" 'L'       Flag    Load     Output      Later;
+    "link"              Plain   Load     Link        Later;
+    "live"              Plain   Run      Output      Later;
+    "max-connections"   Plain   Load     Level       Later;
+    "may-touch-server"  Flag    Server   Experiment  Later;
+    "method" 'X'        Plain   Load     Requests    First;
+    "no-color"          Flag    Load     Output      Later;
+    "out" 'o'           Plain   Run      Output      First;
+    "precision"         Plain   Load     Search      Later;
+    "probe"             Open    Address  Telemetry   First;
+    "probe-pin"         Plain   Address  Telemetry   Later;
+    "probe-token-file"  Plain   File     Telemetry   Later;
+    "profile"           Plain   Server   Experiment  Later;
+    "proxy" 'x'         Address Address  Connection  Later;
+    "proxy-tunnel"      Flag    Address  Connection  Later;
+    "quiet" 'q'         Flag    Run      Output      Later;
+    "ramp"              Plain   Load     Shape       Later;
+    "ramp-down"         Plain   Load     Connection  Later;
+    "ramp-up"           Plain   Load     Connection  Later;
+    "rate" 'R'          Plain   Load     Level       First;
+    "repeats"           Plain   Load     Level       Later;
+    "replay"            Plain   File     Shape       Later;
+    "requests" 'n'      Plain   Load     Length      First;
+    "requests-per-conn" Plain   Load     Connection  Later;
+    "resolve"           Open    Address  Connection  Later;
+    "retry-unprocessed" Plain   Load     Requests    Later;
+    "runs"              Plain   Run      Output      Later;
+    "runtime"           Plain   Address  Telemetry   Later;
+    "sample-failures"   Flag    Record   AllRequests Later;
+    "secret-header"     Plain   Load     AllRequests Later;
+    "seed"              Plain   Load     Level       Later;
+    "server-pid"        Plain   Run      Telemetry   Later;
+    "sine"              Plain   Load     Level       Later;
+    "slo"               Plain   Load     Objective   First;
+    "sni"               Open    Load     Tls         Later;
+    "source"            Plain   Load     Connection  Later;
+    "spike"             Plain   Load     Level       Later;
+    "steps"             Plain   Load     Shape       Later;
+    "streams"           Plain   Load     Requests    First;
+    "strict"            Flag    Load     Objective   Later;
+    "subscribers" 'c'   Plain   Load     Level       First;
+    "summary"           Plain   Run      Output      Later;
+    "targets" 'i'       Plain   File     Requests    Later;
+    "threads" 't'       Plain   Load     Generator   Later;
+    "timeout" 'T'       Plain   Load     Requests    Later;
+    "tls-resume"        Plain   Load     Tls         Later;
+    "tls-version"       Plain   Load     Tls         Later;
+    "tool"              Plain   Load     Generator   Later;
+    "trial"             Plain   Load     Search      Later;
+    "tui"               Flag    Run      Output      Later;
+    "unix-socket"       Plain   Address  Connection  Later;
+    "verbose" 'v'       Flag    Load     Output      First;
+    "visits"            Plain   Load     Level       First;
+    "warmup"            Plain   Load     Level       Later;
+    "write-path"        Plain   Load     Requests    Later;
+    "write-rate"        Plain   Load     Requests    Later;
+    "writers"           Plain   Load     Requests    First;
 }

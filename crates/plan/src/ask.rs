@@ -10,8 +10,9 @@ mod ramp;
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::usage::Refusal;
-use clap::Subcommand;
+use clap::{Arg, Subcommand};
 use model::load::Trial;
+use model::option;
 
 /// A command that makes load.
 pub trait Ask {
@@ -20,6 +21,12 @@ pub trait Ask {
 
     /// The trial, fully resolved for a host: everything "auto" is decided.
     fn trial(&self, machine: &dyn Machine) -> Result<Trial, Refusal>;
+}
+
+/// An option where its facts say that help shows it.
+fn shown(argument: Arg) -> Arg {
+    let heading = argument.get_long().and_then(option::named).and_then(option::Facts::heading);
+    argument.hide_short_help(heading.is_some()).help_heading(heading)
 }
 
 /// The commands that make load.

@@ -108,7 +108,7 @@ pub struct Options {
     #[command(flatten)]
     pub(crate) confirm: ConfirmOptions,
 
-    /// Exit 3 unless this holds: 'p99<2ms,errors<0.1%'; see below
+    /// Exit 3 unless this holds: 'p99<2ms,errors<0.1%'; --help has the terms
     #[arg(long, value_name = "TERMS")]
     pub expect: Option<Objective>,
 

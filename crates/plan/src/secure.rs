@@ -14,7 +14,6 @@ use std::str::FromStr;
 
 /// TLS and the proxy as requested.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "TLS and proxy")]
 pub struct Secure {
     /// Name to send and to look for in the certificate; the host of the URL when not given
     #[arg(long, value_name = "NAME")]

@@ -23,7 +23,7 @@ pub struct Man {
 }
 
 pub fn run(command: &Man) -> Result<Code, Failure> {
-    let mut top = Cli::command();
+    let mut top = whole();
     top.build();
     let Some(Folder(folder)) = &command.dir else {
         document(&String::from_utf8_lossy(&page(&top)?))?;
@@ -36,6 +36,11 @@ pub fn run(command: &Man) -> Result<Code, Failure> {
         fs::write(folder.join(format!("{name}.1")), page(command)?).map_err(wrong)?;
     }
     Ok(Code::Good)
+}
+
+/// All commands. Pages have sections for them, in place of the list in the help.
+fn whole() -> Command {
+    Cli::command().after_help(None::<&str>).after_long_help(None::<&str>)
 }
 
 fn page(command: &Command) -> Result<Vec<u8>, Failure> {
@@ -57,7 +62,7 @@ pub fn reference() -> Result<Code, Failure> {
 }
 
 fn reference_page() -> String {
-    let mut top = Cli::command().term_width(100);
+    let mut top = whole().term_width(100);
     top.build();
     let about = "Made by `cargo xtask reference`. Each option says what it takes, with an example.";
     let mut text = format!("# Command line\n\n{about}\n");
@@ -98,7 +103,7 @@ fn section(text: &mut String, command: &Command, known: &[String]) {
         let names = wrapped(&format!("As in `ceiling load`: {}.", names.join(", ")));
         let _ = write!(text, "\n{names}\n");
     }
-    if let Some(after) = command.get_after_help() {
+    if let Some(after) = command.get_after_long_help().or(command.get_after_help()) {
         let _ = write!(text, "\n```text\n{after}\n```\n");
     }
 }
@@ -162,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_command_has_a_manual_page() {
-        let mut top = Cli::command();
+        let mut top = whole();
         top.build();
         for command in all(&top) {
             let text = String::from_utf8(page(command).ok().unwrap()).unwrap();

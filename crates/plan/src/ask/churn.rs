@@ -1,7 +1,7 @@
 //! `ceiling churn URL`: connections that come and go, or are held in mass.
 
 use crate::arrivals::Arrivals;
-use crate::ask::Ask;
+use crate::ask::{Ask, shown};
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::shape::Shape;
@@ -34,7 +34,7 @@ const OPENING_S: f64 = 1.5;
 /// and connections that found no free device are reported. Several levels are visited one after
 /// the other and give a ceiling in connections per second.
 #[derive(Debug, Args)]
-#[command(mut_arg("url", |url| url.help(
+#[command(mut_args(shown), mut_arg("url", |url| url.help(
     "Where: tcp://HOST:PORT for bare connections, or http://HOST[:PORT][/PATH] with a request on \
      each; with --targets, the server of their paths")),
 after_help = "\

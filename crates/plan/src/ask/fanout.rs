@@ -1,6 +1,6 @@
 //! `ceiling fanout URL`: subscribers of event streams, and writers whose requests make events.
 
-use crate::ask::Ask;
+use crate::ask::{Ask, shown};
 use crate::machine::Machine;
 use crate::options::{DriverChoice, Options};
 use crate::requests;
@@ -25,7 +25,7 @@ const STREAM: [&str; 2] = ["{stream}", "{post}"];
 /// counted from 1 for each stream, and staleness `at_ns`, its Unix time in nanoseconds; without
 /// them both are absent. Options about requests are about those of the writers.
 #[derive(Debug, Args)]
-#[command(mut_arg("url", |url| url.help(
+#[command(mut_args(shown), mut_arg("url", |url| url.help(
     "Where: http[s]://HOST[:PORT][/PREFIX]; the paths of streams and writes are appended to it")),
 after_help = "\
 Examples:

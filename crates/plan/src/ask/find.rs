@@ -27,12 +27,8 @@ const CONFIDENCE: f64 = 0.95;
 /// Errors allowed when the objective does not bound them, in percent.
 const ERRORS_PERCENT: f64 = 1.0;
 
-/// Open loop of requests, or with --hold of connections. The rate doubles until the objective is
-/// missed, then the interval between a rate that holds and one that misses is halved, with trials
-/// that grow longer; both ends are repeated until it is sure of them, and finally a run 5 % below
-/// must hold and one 5 % above must miss.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// What only the long help says.
+const MORE: &str = "\
 Terms: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time (from
 the planned instant; service.p99 and so on from send), errors status3xx
 status4xx status5xx with < or <= and a share, rate with > or >=. A request
@@ -50,11 +46,20 @@ Exit 0 with a result, 3 when no rate was shown to hold, 4 when no trial could
 decide, or the generator was late and missed before the target did; with
 --strict, also when a check of the trial with the result is broken.
 
+";
+const EXAMPLES: &str = "\
 Examples:
   ceiling find http://127.0.0.1:8083/read --slo 'p99<2ms,errors<0.1%'
   ceiling find http://127.0.0.1:8083/read --slo 'p99.9<20ms' -R 1k..50k \\
     --budget 5m --arrivals poisson -c 200 -o find.html
-  ceiling find tcp://127.0.0.1:8083 --hold 100ms --slo 'connect.p99<5ms'")]
+  ceiling find tcp://127.0.0.1:8083 --hold 100ms --slo 'connect.p99<5ms'";
+
+/// Open loop of requests, or with --hold of connections. The rate doubles until the objective is
+/// missed, then the interval between a rate that holds and one that misses is halved, with trials
+/// that grow longer; both ends are repeated until it is sure of them, and finally a run 5 % below
+/// must hold and one 5 % above must miss.
+#[derive(Debug, Args)]
+#[command(mut_args(shown), after_help = EXAMPLES, after_long_help = [MORE, EXAMPLES].concat())]
 pub struct Find {
     /// What must hold: 'p99<2ms,errors<0.1%'
     #[arg(long, value_name = "TERMS", conflicts_with = "expect")]

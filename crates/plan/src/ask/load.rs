@@ -1,7 +1,7 @@
 //! `ceiling load URL`: one load level.
 
 use crate::arrivals::{RateOptions, Spread};
-use crate::ask::Ask as Asking;
+use crate::ask::{Ask as Asking, shown};
 use crate::machine::Machine;
 use crate::options::{DriverChoice, Options};
 use crate::shape::Shape;
@@ -18,13 +18,8 @@ const DURATION_NS: u64 = 10_000_000_000;
 /// How long at most, where the latency asks for more, nanoseconds.
 const DURATION_MAX_NS: u64 = 60_000_000_000;
 
-/// Closed loop: each connection sends its next request when the last response has arrived. Latency
-/// counts from the send, and a slow server gets less load. With a rate (-R, --steps, --ramp,
-/// --spike, --sine, --replay) open loop: requests follow a schedule that does not wait for
-/// responses, latency counts from the planned time, and requests that could not be sent are
-/// reported.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// What only the long help says.
+const MORE: &str = "\
 Expectations: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time,
 service.p99 and so on for times from send, good.p99 and so on for good responses
 alone (a request without one counts as slower than all others elsewhere), errors
@@ -34,13 +29,23 @@ with too few responses, or a term that cannot be known, is undecided. Exit 3
 when a term is missed or undecided. Exit 4 comes first, when the rate is not
 known or the generator was the wall; with --strict, when any check is broken.
 
+";
+const EXAMPLES: &str = "\
 Examples:
   ceiling load http://127.0.0.1:8083/read
   ceiling load http://127.0.0.1:8083/simple -c 100 -p 16 -d 30 -L
   ceiling load http://127.0.0.1:8083/read -R 20k --arrivals poisson
   ceiling load http://127.0.0.1:8083/read --ramp 0:50k/30s -o report.html
   ceiling load http://127.0.0.1:8083/echo -b '{\"a\":1}' -n 100k --json
-  ceiling load http://127.0.0.1:8083/read --expect 'p99<5ms,errors<0.1%'")]
+  ceiling load http://127.0.0.1:8083/read --expect 'p99<5ms,errors<0.1%'";
+
+/// Closed loop: each connection sends its next request when the last response has arrived. Latency
+/// counts from the send, and a slow server gets less load. With a rate (-R, --steps, --ramp,
+/// --spike, --sine, --replay) open loop: requests follow a schedule that does not wait for
+/// responses, latency counts from the planned time, and requests that could not be sent are
+/// reported.
+#[derive(Debug, Args)]
+#[command(mut_args(shown), after_help = EXAMPLES, after_long_help = [MORE, EXAMPLES].concat())]
 pub struct Load {
     /// Connections, kept open
     #[arg(short = 'c', long, value_name = "N", default_value = "50")]

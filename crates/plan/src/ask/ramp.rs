@@ -1,7 +1,7 @@
 //! `ceiling ramp URL`: a series of load levels on warm connections.
 
 use crate::arrivals::Spread;
-use crate::ask::Ask;
+use crate::ask::{Ask, shown};
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::shape::Shape;
@@ -22,11 +22,8 @@ const DURATION_MAX_NS: u64 = 30_000_000_000;
 /// Connections of an open loop when nothing says otherwise.
 const OPEN_CONNECTIONS: u32 = 50;
 
-/// Visits each number of connections in turn, or with -R each rate of an open loop; keeps
-/// connections that are open, repeats a level whose throughput is not steady, and gives the ceiling
-/// as a rate with an interval, or "at least" when no wall was reached.
-#[derive(Debug, Args)]
-#[command(after_help = "\
+/// What only the long help says.
+const MORE: &str = "\
 Levels: 50..5k doubles, 100..10k*1.5 multiplies, 500..4k+500 adds; first and
 last are visited. Or a list that rises: 100,500,1k,2k or 100,500,1k..8k.
 
@@ -38,13 +35,21 @@ Times and shares must hold at every level, the rate must be reached at one. Exit
 3 when a term is missed or undecided; a measurement that is not valid exits with
 4 first.
 
+";
+const EXAMPLES: &str = "\
 Examples:
   ceiling ramp http://127.0.0.1:8083/read
   ceiling ramp http://127.0.0.1:8083/simple -c 10..2k*2 --cpus 1 -o ramp.html
   ceiling ramp http://127.0.0.1:8083/read -R 1k..128k*2 -c 100
   ceiling ramp http://127.0.0.1:8083/read -c 100,500,1k,2k,5k,10k
   ceiling ramp http://127.0.0.1:8083/read -c 64..256 --visits 3
-  ceiling ramp http://127.0.0.1:8083/read -c 1..64 --expect 'p99<5ms,rate>=20k'")]
+  ceiling ramp http://127.0.0.1:8083/read -c 1..64 --expect 'p99<5ms,rate>=20k'";
+
+/// Visits each number of connections in turn, or with -R each rate of an open loop; keeps
+/// connections that are open, repeats a level whose throughput is not steady, and gives the ceiling
+/// as a rate with an interval, or "at least" when no wall was reached.
+#[derive(Debug, Args)]
+#[command(mut_args(shown), after_help = EXAMPLES, after_long_help = [MORE, EXAMPLES].concat())]
 pub struct Ramp {
     /// Connections of the levels [default: 1..1k*2, or 50 with -R]
     #[arg(short = 'c', long, value_name = "LEVELS")]
