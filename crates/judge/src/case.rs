@@ -9,6 +9,7 @@ use model::load::{Hold, Life, Trial};
 use model::route::Address;
 use model::run::Point;
 use model::standing::Figure;
+use model::step::Step;
 use model::tick::ErrorClass;
 use model::tick::ThreadKind;
 use model::units::NS_PER_S;
@@ -78,22 +79,21 @@ impl<'a> Case<'a> {
     }
 
     /// The same churn with `factor` times the devices, or times the rate if one is planned.
-    pub fn churn_command(&self, factor: u64) -> String {
-        let load = match self.point.load.rate {
-            Some(rate) => format!("-R {:.0}", rate * factor as f64),
-            None => {
-                format!("--devices {}", u64::from(self.point.load.connections) * factor)
-            }
+    pub fn churn_command(&self, factor: u64) -> Step {
+        let (option, load) = match self.point.load.rate {
+            Some(rate) => ("-R", format!("{:.0}", rate * factor as f64)),
+            None => ("--devices", (u64::from(self.point.load.connections) * factor).to_string()),
         };
-        let hold = match self.life().and_then(|life| life.hold) {
-            None => String::new(),
-            Some(Hold::Forever) => " --hold forever".to_string(),
-            Some(Hold::For { ns, jitter: 0.0 }) => format!(" --hold {}", typed(ns)),
-            Some(Hold::For { ns, jitter }) => {
-                format!(" --hold {}+-{:.4}%", typed(ns), jitter * 100.0).replace(".0000", "")
+        let hold = self.life().and_then(|life| life.hold).map(|hold| match hold {
+            Hold::Forever => "forever".to_string(),
+            Hold::For { ns, jitter: 0.0 } => typed(ns),
+            Hold::For { ns, jitter } => {
+                format!("{}+-{:.4}%", typed(ns), jitter * 100.0).replace(".0000", "")
             }
-        };
-        format!("ceiling churn {} {load}{hold}", self.trial.url)
+        });
+        let load = ["churn".to_string(), self.trial.url.clone(), option.to_string(), load];
+        let hold = hold.into_iter().flat_map(|hold| ["--hold".to_string(), hold]);
+        Step::command(load.into_iter().chain(hold))
     }
 
     /// Readings of the server's host. Figures of the server itself are absent if no probe watched

@@ -18,6 +18,7 @@ use crate::walls::{
 use model::load::{Hold, Question};
 use model::objective::ObjectiveStanding;
 use model::run::Residence;
+use model::step::Step;
 use model::units::show_count;
 use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, GateId, Named, Verdict};
 use model::wall::{Side, WallId};
@@ -460,7 +461,7 @@ fn only_failures(case: &Case<'_>, mut seen: Seen) -> Verdict {
         percent(failed)
     ));
     let look = look_at("-i", case.trial, slice::from_ref(case.point));
-    seen.next.push(format!("look at a failed response: {look}"));
+    seen.next.push(format!("look at a failed response: {look}").into());
     seen.next.push(ramp_command(case));
     unknown(case, seen)
 }
@@ -483,7 +484,7 @@ fn one_level(case: &Case<'_>, verdict: Verdict) -> Verdict {
     match (inside, of) {
         (Some(inside), Some(of)) if inside > INSIDE * of => {
             let most = u64::from(case.point.load.connections) * 2;
-            let ramp = format!("ceiling ramp {} -c 1..{most}*2", case.trial.url);
+            let ramp = Step::command(["ramp", &case.trial.url, "-c", &format!("1..{most}*2")]);
             let next = std::iter::once(ramp).chain(verdict.next).collect();
             Verdict {
                 wall: Named::Unknown,

@@ -4,26 +4,28 @@ use crate::case::Case;
 use model::load::{Question, Request, Trial};
 use model::route::Address;
 use model::run::{Point, TargetResult};
+use model::step::Step;
 use model::{secret, shell};
 
 /// The commands that would separate the walls that are still possible.
-pub(crate) fn what_would_tell(case: &Case<'_>) -> Vec<String> {
+pub(crate) fn what_would_tell(case: &Case<'_>) -> Vec<Step> {
     let mut next = Vec::new();
     if case.has_queue() {
         let most = u64::from(case.point.load.connections_max.max(1)) * 4;
-        next.push(format!(
+        let step = format!(
             "let waiting requests open connections: --max-connections {most}; if the rate stays \
              the same, the server is the wall"
-        ));
+        );
+        next.push(step.into());
     }
     if case.server.is_none() {
-        next.push(watch_the_server(case));
+        next.push(watch_the_server(case).into());
     }
     if case.trial.question == Question::Load {
         next.push(ramp_command(case));
     }
     if case.client_has_slack() != Some(true) {
-        next.push("give the generator more CPUs: --cpus LIST, -t N".to_string());
+        next.push("give the generator more CPUs: --cpus LIST, -t N".into());
     }
     if next.is_empty() {
         next.push(what_it_waits_in(case));
@@ -31,40 +33,43 @@ pub(crate) fn what_would_tell(case: &Case<'_>) -> Vec<String> {
     next
 }
 
-pub(crate) fn ramp_command(case: &Case<'_>) -> String {
+pub(crate) fn ramp_command(case: &Case<'_>) -> Step {
+    let url = &case.trial.url;
     if case.point.is_churn() {
         return case.churn_command(4);
     }
     if let Some(events) = &case.point.events {
-        let more = u64::from(case.point.load.connections) * 4;
-        let writers = (events.writers * 2).max(1);
-        return format!("ceiling fanout {} -c {more} --writers {writers}", case.trial.url);
+        let more = (u64::from(case.point.load.connections) * 4).to_string();
+        let writers = (events.writers * 2).max(1).to_string();
+        return Step::command(["fanout", url, "-c", &more, "--writers", &writers]);
     }
     if let Some(rate) = case.point.load.rate {
         let (first, last) = ((rate / 4.0).max(1.0), rate * 4.0);
-        return format!("ceiling ramp {} -R {first:.0}..{last:.0}", case.trial.url);
+        return Step::command(["ramp", url, "-R", &format!("{first:.0}..{last:.0}")]);
     }
     let connections = u64::from(case.point.load.connections);
     let (first, last) = ((connections / 4).max(1), connections * 8);
-    format!("ceiling ramp {} -c {first}..{last}", case.trial.url)
+    Step::command(["ramp", url, "-c", &format!("{first}..{last}")])
 }
 
 /// The server's CPUs have slack, so a profile shows what it waits for.
-pub(crate) fn what_it_waits_in(case: &Case<'_>) -> String {
+pub(crate) fn what_it_waits_in(case: &Case<'_>) -> Step {
     if case.point.is_churn() || case.point.events.is_some() {
-        return "profile what the server waits for; its CPUs have slack".to_string();
+        return "profile what the server waits for; its CPUs have slack".into();
     }
     let load = &case.point.load;
-    let rate = load.rate.map(|rate| format!(" -R {rate:.0}")).unwrap_or_default();
-    format!("ceiling load {} -c {}{rate} --profile auto", case.trial.url, load.connections)
+    let mut words = ["load", &case.trial.url, "-c"].map(str::to_string).to_vec();
+    words.push(load.connections.to_string());
+    words.extend(load.rate.into_iter().flat_map(|rate| ["-R".into(), format!("{rate:.0}")]));
+    words.extend(["--profile", "auto"].map(str::to_string));
+    Step::command(words)
 }
 
-fn watch_the_server(case: &Case<'_>) -> String {
+fn watch_the_server(case: &Case<'_>) -> &'static str {
     if case.trial.addresses.iter().any(Address::is_loopback) {
-        return "watch the server: --server-pid PID, or run ceiling as its user".to_string();
+        return "watch the server: --server-pid PID, or run ceiling as its user";
     }
     "watch the server: start `ceiling probe serve` on its host, and pass --probe HOST:PORT"
-        .to_string()
 }
 
 /// The command that shows one response to what failed: a stream that was refused, else a request

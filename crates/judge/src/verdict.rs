@@ -17,6 +17,7 @@ use model::load::LoadModel;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
 use model::run::{Outcome, Point, Target};
+use model::step::Step;
 use model::verdict::{Ceiling, CeilingKind, Confidence, IntervalKind, Named, Verdict};
 use model::wall::WallId;
 use observe::Observed;
@@ -133,8 +134,8 @@ fn mention_loss(context: Context<'_>, verdict: &mut Verdict, observed: &[&Observ
          what that host did, so its walls can be neither named nor excluded",
         observed.len()
     ));
-    let next = "start `ceiling probe serve` on the server's host again, and repeat".to_string();
-    verdict.next.insert(0, next);
+    let next = "start `ceiling probe serve` on the server's host again, and repeat";
+    verdict.next.insert(0, next.into());
 }
 
 fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
@@ -244,16 +245,24 @@ fn of_decline(verdict: Verdict, beyond: Verdict) -> Verdict {
 }
 
 /// The command that visits the loads of a plateau often enough for an interval.
-fn more_visits(trial: &Trial, visits: &[&Point]) -> String {
+fn more_visits(trial: &Trial, visits: &[&Point]) -> Step {
     let (first, last) = (&visits[0].load, &visits[visits.len() - 1].load);
-    let range = match (first.rate, last.rate) {
-        (Some(from), Some(to)) => format!("-R {from:.0}..{to:.0} -c {}", first.connections),
-        _ if first.connections == last.connections => format!("-c {}", first.connections),
-        _ => format!("-c {}..{}", first.connections, last.connections),
-    };
-    let depth = if first.depth > 1 { format!(" -p {}", first.depth) } else { String::new() };
+    let mut words = vec!["ramp".to_string(), trial.url.clone()];
+    let mut push = |option: &str, value: String| words.extend([option.to_string(), value]);
+    match (first.rate, last.rate) {
+        (Some(from), Some(to)) => {
+            push("-R", format!("{from:.0}..{to:.0}"));
+            push("-c", first.connections.to_string());
+        }
+        _ if first.connections == last.connections => push("-c", first.connections.to_string()),
+        _ => push("-c", format!("{}..{}", first.connections, last.connections)),
+    }
+    if first.depth > 1 {
+        push("-p", first.depth.to_string());
+    }
     // An interval at 95 % needs three visits of the plateau.
-    format!("ceiling ramp {} {range}{depth} --visits 3", trial.url)
+    push("--visits", "3".to_string());
+    Step::command(words)
 }
 
 fn is_usable(point: &Point) -> bool {
@@ -346,7 +355,7 @@ mod tests {
         let verdict = verdict(&mut Fixture::good());
         assert_eq!((verdict.wall, verdict.side), (Named::None, Side::None));
         assert_eq!(verdict.ceiling.unwrap().kind, CeilingKind::AtLeast);
-        assert!(verdict.next[0].contains("ceiling ramp"), "{:?}", verdict.next);
+        assert!(verdict.next[0].text().contains("ceiling ramp"), "{:?}", verdict.next);
     }
 
     #[test]
@@ -467,7 +476,7 @@ mod tests {
         fixture.observed.server_threads = None;
         let verdict = verdict(&mut fixture);
         assert_eq!(verdict.wall, Named::Unknown);
-        assert!(verdict.next[0].contains("--server-pid"), "{:?}", verdict.next);
+        assert!(verdict.next[0].text().contains("--server-pid"), "{:?}", verdict.next);
         assert!(verdict.not_tested.contains(&WallId::S1));
         assert!(verdict.not_tested.contains(&WallId::A1), "no version tests it yet");
     }
@@ -546,7 +555,11 @@ mod tests {
         let ceiling = verdict.ceiling.unwrap();
         assert_eq!((ceiling.interval, ceiling.visits), (IntervalKind::Visits95, 4));
         assert_eq!(ceiling.rate, (1950.0 + 1700.0 + 2000.0 + 1980.0) / 4.0);
-        assert!(!verdict.next.iter().any(|next| next.contains("--visits")), "{:?}", verdict.next);
+        assert!(
+            !verdict.next.iter().any(|next| next.text().contains("--visits")),
+            "{:?}",
+            verdict.next
+        );
     }
 
     #[test]
@@ -556,6 +569,7 @@ mod tests {
         assert_eq!((ceiling.low, ceiling.high), (Some(1990.0), Some(2000.0)));
         assert_eq!((ceiling.interval, ceiling.visits), (IntervalKind::MinMax, 2));
         let next = verdict.next.last().unwrap();
+        let next = next.text();
         assert!(next.starts_with("ceiling ramp http://127.0.0.1:8083/read -c 100..200 --visits 3"));
     }
 
@@ -600,7 +614,10 @@ mod tests {
         let walls = [WallId::A2, WallId::A1, WallId::A4, WallId::A3];
         assert_eq!(left, walls.map(Named::Wall), "no wall is not possible");
         assert!(verdict.name.contains("a pool (A2)"), "{}", verdict.name);
-        assert!(verdict.next.iter().any(|next| next.contains("--profile auto")), "{verdict:?}");
+        assert!(
+            verdict.next.iter().any(|next| next.text().contains("--profile auto")),
+            "{verdict:?}"
+        );
         let ceiling = verdict.ceiling.unwrap();
         assert_eq!((ceiling.kind, ceiling.knee_in_flight), (CeilingKind::Ceiling, Some(4)));
     }
@@ -652,7 +669,7 @@ mod tests {
         let verdict = decide(&fixture.case(), None);
         assert_eq!(verdict.wall, Named::Unknown, "{verdict:?}");
         assert!(verdict.against[0].contains("nothing waits"), "{verdict:?}");
-        assert!(verdict.next[0].contains("curl -i"), "{verdict:?}");
+        assert!(verdict.next[0].text().contains("curl -i"), "{verdict:?}");
     }
 
     #[test]
@@ -771,7 +788,7 @@ mod tests {
         let verdict = judged_as(&fixture, Outcome::TargetLost);
         assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
         assert!(verdict.name.contains("stopped answering"));
-        assert!(verdict.next[0].contains("check the server"));
+        assert!(verdict.next[0].text().contains("check the server"));
     }
 
     #[test]
@@ -785,7 +802,7 @@ mod tests {
             (verdict.wall, verdict.name.as_str()),
             (Named::Unknown, "no request got a response")
         );
-        assert!(verdict.next[1].starts_with("curl -v http"), "{:?}", verdict.next);
+        assert!(verdict.next[1].text().starts_with("curl -v http"), "{:?}", verdict.next);
     }
 
     #[test]
@@ -797,7 +814,8 @@ mod tests {
         fixture.point.residence = Some(Residence { inside_server, ..Residence::default() });
         let verdict = decide(&fixture.case(), None);
         assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
-        assert!(verdict.next[0].contains("ceiling ramp") && verdict.next[0].contains("-c 1.."));
+        let next = verdict.next[0].text();
+        assert!(next.contains("ceiling ramp") && next.contains("-c '1.."), "{next}");
     }
 
     #[test]
@@ -810,7 +828,7 @@ mod tests {
         let verdict = judged_as(&fixture, Outcome::Complete);
         assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
         assert!(verdict.name.contains("every response failed"), "{}", verdict.name);
-        assert!(verdict.next[0].starts_with("curl -v http"), "{:?}", verdict.next);
+        assert!(verdict.next[0].text().starts_with("curl -v http"), "{:?}", verdict.next);
     }
 
     #[test]
@@ -865,6 +883,6 @@ mod tests {
             verdict.against.iter().filter(|what| what.contains("closed the connection")).collect();
         assert_eq!(told.len(), 1, "{:?}", verdict.against);
         assert!(told[0].contains("in 1 of 2 windows"), "{}", told[0]);
-        assert!(verdict.next[0].contains("ceiling probe serve"), "{:?}", verdict.next);
+        assert!(verdict.next[0].text().contains("ceiling probe serve"), "{:?}", verdict.next);
     }
 }

@@ -73,6 +73,7 @@ pub(crate) use server_thread::takes_turns;
 
 use crate::case::{Case, WARM, percent};
 use model::perturbation::Resource;
+use model::step::Step;
 use model::verdict::Evidence;
 use model::wall::{Side, WallId};
 use predicts::{CLIENT_CPU, CLIENT_LOOPS, OTHER_SIDE};
@@ -130,7 +131,7 @@ pub struct Seen {
     /// What moves it, where the case says more than [`WallId::fix`].
     pub fix: Option<String>,
     /// What would settle the wall.
-    pub next: Vec<String>,
+    pub next: Vec<Step>,
     /// The side and the name, when the wall can be on either host and it is not on the usual one.
     pub elsewhere: Option<(Side, &'static str)>,
 }
@@ -169,7 +170,7 @@ impl Seen {
     }
 
     /// Adds a next step.
-    pub fn next(mut self, step: impl Into<String>) -> Self {
+    pub fn next(mut self, step: impl Into<Step>) -> Self {
         self.next.push(step.into());
         self
     }

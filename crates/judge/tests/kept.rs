@@ -8,6 +8,7 @@ use judge::observe::Raw;
 use judge::rejudge::again;
 use model::reading::Reading;
 use model::run::Record;
+use model::step::Step;
 use model::verdict::{CeilingKind, Verdict};
 use serde::Deserialize;
 
@@ -52,7 +53,7 @@ struct Expect {
 /// Why a verdict is not the expected one.
 fn wrong(expect: &Expect, verdict: &Verdict) -> Option<String> {
     let left: Vec<&str> = verdict.alternatives.iter().map(|one| one.wall.word()).collect();
-    let next = verdict.next.first().map_or("", String::as_str);
+    let next = verdict.next.first().map(Step::text).unwrap_or_default();
     let kind = verdict.ceiling.as_ref().map(|ceiling| ceiling.kind);
     let is_right = expect.walls.iter().any(|wall| wall == verdict.wall.word())
         && (expect.left.is_empty() || expect.left == left)

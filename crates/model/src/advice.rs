@@ -3,6 +3,7 @@
 //! Names in this file are the schema `ceiling.advice/1`. Adding a field is free.
 
 use crate::experiment::Kept;
+use crate::step::Step;
 use crate::tuning::{Prediction, Scope, Signals, TakesEffect};
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +51,9 @@ pub struct Candidate {
     pub risk: String,
     /// What a change would do to the rate.
     pub prediction: Prediction,
-    /// The command that would test it, or measure what is not known; empty when there is none.
-    pub next: String,
+    /// What would test it, or measure what is not known; absent when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Step>,
 }
 
 /// Who turns a knob.

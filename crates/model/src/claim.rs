@@ -11,6 +11,7 @@ use crate::standing::{Figure, Standing};
 use crate::tool::ToolRun;
 use crate::verdict::{Named, Verdict};
 use crate::wall::{Side, WallId};
+use std::fmt;
 
 /// What a run may claim of its main figure.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +21,29 @@ pub enum Claim {
     /// The generator was the wall: the server does at least this.
     OfGenerator,
     /// It is not known, and why.
-    NotKnown(String),
+    NotKnown(Unknown),
+}
+
+/// A figure that is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// What is not known.
+    pub what: &'static str,
+    /// Why; empty when there is no more to say.
+    pub why: String,
+}
+
+impl Unknown {
+    fn rate(why: String) -> Claim {
+        Claim::NotKnown(Self { what: "the rate is not known", why })
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)?;
+        if self.why.is_empty() { Ok(()) } else { write!(f, ": {}", self.why) }
+    }
 }
 
 impl Claim {
@@ -43,7 +66,7 @@ impl Point {
     /// What the rate of this point may be used for.
     pub fn claim(&self) -> Claim {
         match self.standing.of(Figure::Rate) {
-            Standing::NotKnown { why } => Claim::NotKnown(format!("the rate is not known: {why}")),
+            Standing::NotKnown { why } => Unknown::rate(why.to_string()),
             _ if self.verdict.is_of_generator() => Claim::OfGenerator,
             _ => Claim::Known,
         }
@@ -55,14 +78,10 @@ impl ToolRun {
     pub fn claim(&self, verdict: &Verdict) -> Claim {
         let name = self.generator.name();
         if let Some(why) = self.rate_refuted() {
-            return Claim::NotKnown(format!(
-                "the rate is not known: what {name} reports cannot be true: {why}"
-            ));
+            return Unknown::rate(format!("what {name} reports cannot be true: {why}"));
         }
         if self.rate.is_none() {
-            return Claim::NotKnown(format!(
-                "the rate is not known: {name} does not tell good responses from others"
-            ));
+            return Unknown::rate(format!("{name} does not tell good responses from others"));
         }
         if verdict.is_of_generator() { Claim::OfGenerator } else { Claim::Known }
     }
@@ -82,7 +101,8 @@ impl Record {
                 (Ended::ClientLimited, _) => Claim::OfGenerator,
                 (Ended::BudgetSpent, None) if has_missed => Claim::Known,
                 (Ended::Undecidable | Ended::BudgetSpent, None) => {
-                    Claim::NotKnown("no trial decided whether a rate holds".to_string())
+                    let what = "no trial decided whether a rate holds";
+                    Claim::NotKnown(Unknown { what, why: String::new() })
                 }
                 _ => Claim::Known,
             };
@@ -94,7 +114,7 @@ impl Record {
             Claim::NotKnown(why) => Some(why),
             _ => None,
         };
-        let whys: Vec<String> = self.points.iter().filter_map(unknown).collect();
+        let whys: Vec<Unknown> = self.points.iter().filter_map(unknown).collect();
         if let Some(why) = whys.first().filter(|_| whys.len() == self.points.len()) {
             return Claim::NotKnown(why.clone());
         }
@@ -104,7 +124,9 @@ impl Record {
         let of_ceiling = |point: &Point| point.standing.of(Figure::Ceiling).reason_unknown();
         let last = self.points.last().filter(|_| self.trial.question == Question::Ramp);
         match last.and_then(of_ceiling) {
-            Some(why) => Claim::NotKnown(format!("the ceiling is not known: {why}")),
+            Some(why) => {
+                Claim::NotKnown(Unknown { what: "the ceiling is not known", why: why.to_string() })
+            }
             None => Claim::Known,
         }
     }

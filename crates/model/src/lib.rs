@@ -54,6 +54,7 @@ pub mod ramp_fit;
 pub mod run;
 pub mod size;
 pub mod standing;
+pub mod step;
 pub mod verdict;
 pub mod visit;
 pub mod wall;

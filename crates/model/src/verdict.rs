@@ -1,5 +1,6 @@
 //! What the numbers mean: gates, wall, evidence.
 
+use crate::step::Step;
 use crate::wall::{Side, WallId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -255,7 +256,7 @@ pub struct Verdict {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
     /// Commands or actions that would decide open questions, best first.
-    pub next: Vec<String>,
+    pub next: Vec<Step>,
 }
 
 impl Verdict {

@@ -12,7 +12,7 @@ use model::option::{self, About, Facts, Reach};
 use model::perturbation::Touch;
 use model::run::Record;
 use model::secret::Secrets;
-use model::shell;
+use model::step::Step;
 use model::verdict::Confidence;
 use model::wall::Side;
 
@@ -23,7 +23,9 @@ pub fn complete(record: &mut Record) {
     let of_points = record.points.iter_mut().map(|point| &mut point.verdict);
     for verdict in of_points.chain([&mut record.verdict]) {
         for next in &mut verdict.next {
-            *next = completed(next, &command);
+            if let Step::Command(words) = next {
+                *next = completed(words, &command);
+            }
         }
     }
     let verdict = &mut record.verdict;
@@ -34,7 +36,7 @@ pub fn complete(record: &mut Record) {
         && is_testable
         && has_experiments
         && record.fleet.is_none()
-        && !verdict.next.iter().any(|next| next.starts_with("ceiling "))
+        && !verdict.next.iter().any(Step::is_command)
     {
         match record.trial.confirm.as_ref().map(|confirm| confirm.touch) {
             None => verdict.next.push(confirmed(&command)),
@@ -49,17 +51,12 @@ pub fn complete(record: &mut Record) {
     }
 }
 
-/// A proposed command with the options of `command` that shaped its requests. A proposal that is
-/// not a command of ours stays as it is.
-fn completed(next: &str, command: &[String]) -> String {
-    let own: Vec<String> = next.split(' ').map(str::to_string).collect();
+/// A proposed command with the options of `command` that shaped its requests.
+fn completed(own: &[String], command: &[String]) -> Step {
     let all = load::command();
-    let (Some(to), Some(from)) = (find(&all, &own), find(&all, command)) else {
-        return next.to_string();
+    let (Some(to), Some(from)) = (find(&all, own), find(&all, command)) else {
+        return Step::Command(own.to_vec());
     };
-    if own[0] != "ceiling" {
-        return next.to_string();
-    }
     let own_options = given(&own[2..], to);
     let is_new = |one: &Given| {
         let is_given = own_options.iter().any(|other| other.name == one.name);
@@ -69,7 +66,7 @@ fn completed(next: &str, command: &[String]) -> String {
     let more = given(&command[2..], from).into_iter().filter(is_new);
     let words: Vec<String> =
         own[1..].iter().cloned().chain(more.flat_map(|one| one.words)).collect();
-    accepted(&words).unwrap_or_else(|| typed(&own[1..]))
+    accepted(words).unwrap_or_else(|| Step::Command(own.to_vec()))
 }
 
 /// The sub-command that a command line names.
@@ -136,12 +133,12 @@ fn given(words: &[String], command: &Command) -> Vec<Given> {
 }
 
 /// The command unchanged.
-pub fn plain(command: &[String]) -> String {
-    typed(&kept(command, |_| false))
+pub fn plain(command: &[String]) -> Step {
+    Step::command(kept(command, |_| false))
 }
 
 /// The command with a duration of 20 s; unchanged if its shape defines its own end.
-pub fn longer(command: &[String]) -> String {
+pub fn longer(command: &[String]) -> Step {
     let has_its_end =
         options(command).iter().filter_map(Given::facts).any(|facts| facts.about == About::Shape);
     if has_its_end {
@@ -151,27 +148,27 @@ pub fn longer(command: &[String]) -> String {
 }
 
 /// The command with experiments that test the wall.
-pub fn confirmed(command: &[String]) -> String {
+pub fn confirmed(command: &[String]) -> Step {
     changed(command, |_| false, &["--confirm"])
 }
 
 /// The command with experiments that may also change the server's limits.
-fn touching(command: &[String]) -> String {
+fn touching(command: &[String]) -> Step {
     changed(command, |_| false, &["--confirm", "--may-touch-server"])
 }
 
 /// The command with a probe on the server's host.
-pub fn probed(command: &[String]) -> String {
+pub fn probed(command: &[String]) -> Step {
     changed(command, |facts| facts.about == About::Telemetry, &["--probe", "HOST:9200"])
 }
 
 /// The command without some options and with others in their place; unchanged if our command line
 /// does not accept that.
-fn changed(command: &[String], is_out: impl Fn(Facts) -> bool, more: &[&str]) -> String {
+fn changed(command: &[String], is_out: impl Fn(Facts) -> bool, more: &[&str]) -> Step {
     let is_given = |facts| more.iter().any(|word| option::typed(word) == Some(facts));
     let mut words = kept(command, |facts| is_given(facts) || is_out(facts));
     words.extend(more.iter().map(|word| word.to_string()));
-    accepted(&words).unwrap_or_else(|| plain(command))
+    accepted(words).unwrap_or_else(|| plain(command))
 }
 
 /// The words without the program, without options that concern only one run and its files, and
@@ -192,23 +189,15 @@ fn options(command: &[String]) -> Vec<Given> {
     find(&all, command).map(|from| given(&command[2..], from)).unwrap_or_default()
 }
 
-/// The command quoted for a shell, if our command line accepts it.
-fn accepted(words: &[String]) -> Option<String> {
+/// The command, if our command line accepts it.
+fn accepted(words: Vec<String>) -> Option<Step> {
     let whole = std::iter::once("ceiling".to_string()).chain(words.iter().cloned());
-    load::command().try_get_matches_from(whole).ok().map(|_| typed(words))
-}
-
-/// The command quoted for a shell.
-fn typed(words: &[String]) -> String {
-    format!("ceiling {}", shell::line(words))
+    load::command().try_get_matches_from(whole).ok().map(|_| Step::command(words))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
-    use std::fs;
-    use std::path::Path;
     use std::process;
 
     fn words(text: &str) -> Vec<String> {
@@ -226,18 +215,19 @@ mod tests {
     #[test]
     fn an_option_that_is_given_already_is_given_anew_and_once() {
         let command = words("/usr/bin/ceiling load http://h/ -c 8 -d 5s --json -o=x --runs none");
-        assert_eq!(plain(&command), "ceiling load http://h/ -c 8 -d 5s");
-        assert_eq!(longer(&command), "ceiling load http://h/ -c 8 -d 20s");
+        assert_eq!(plain(&command).text(), "ceiling load http://h/ -c 8 -d 5s");
+        assert_eq!(longer(&command).text(), "ceiling load http://h/ -c 8 -d 20s");
         for text in ["-d5s", "--duration=5s", "-n 100", "--requests 100"] {
             let command = words(&format!("ceiling load http://h/ {text}"));
-            assert_eq!(longer(&command), "ceiling load http://h/ -d 20s", "{text}");
+            assert_eq!(longer(&command).text(), "ceiling load http://h/ -d 20s", "{text}");
         }
         let pin = "a".repeat(64);
         let text = format!("ceiling load http://h/ --confirm --probe a:1 --probe-pin {pin}");
         let command = words(&text);
-        let probed = probed(&command);
+        let probed = probed(&command).text();
         assert_eq!(probed, "ceiling load http://h/ --confirm --probe HOST:9200");
-        assert!(confirmed(&command).ends_with("--confirm"), "{}", confirmed(&command));
+        let confirmed = confirmed(&command).text();
+        assert!(confirmed.ends_with("--confirm"), "{confirmed}");
     }
 
     #[test]
@@ -257,9 +247,9 @@ mod tests {
         ];
         let command = command.map(str::to_string);
         assert_eq!(
-            plain(&command),
+            plain(&command).text(),
             "ceiling load \"http://h/a?token=${TOKEN:?}&n=1\" \
-             -H \"Authorization: ${AUTHORIZATION:?}\" \"-kHX-Api-Key:${X_API_KEY:?}\" \
+             -H \"Authorization: ${AUTHORIZATION:?}\" -k -H \"X-Api-Key:${X_API_KEY:?}\" \
              -b \"${BODY:?}\" \"--proxy=http://u:${PASSWORD:?}@p:1\" --header 'A: $b'"
         );
         assert_eq!(plain(&Secrets::command(&command)), plain(&command));
@@ -288,49 +278,26 @@ mod tests {
             "-t2",
         ];
         let command = Secrets::command(&command.map(str::to_string));
-        let said = completed("ceiling ramp http://h/a?b=1&c=2 -c 16..512", &command);
-        assert_eq!(said, "ceiling ramp 'http://h/a?b=1&c=2' -c 16..512", "-i excludes -b and -X");
+        let said = completed(&words("ceiling ramp http://h/a?b=1&c=2 -c 16..512"), &command);
+        assert_eq!(
+            said.text(),
+            "ceiling ramp 'http://h/a?b=1&c=2' -c 16..512",
+            "-i excludes -b and -X"
+        );
         let command: Vec<String> =
             command.into_iter().filter(|word| word != "-i" && word != "it's.jsonl").collect();
-        let said = completed("ceiling ramp http://h/a?b=1&c=2 -c 16..512", &command);
+        let said = completed(&words("ceiling ramp http://h/a?b=1&c=2 -c 16..512"), &command);
         assert_eq!(
-            said,
+            said.text(),
             "ceiling ramp 'http://h/a?b=1&c=2' -c 16..512 -k -H \"Authorization: \
              ${AUTHORIZATION:?}\" -b \"${BODY:?}\" -X PUT --probe=10.0.0.7:9900 --expand 10 -t 2"
         );
-        let own = completed("ceiling ramp http://h/ -t 4", &words("ceiling ramp http://h/ -t 1"));
-        assert_eq!(own, "ceiling ramp http://h/ -t 4", "no option twice");
+        let own =
+            completed(&words("ceiling ramp http://h/ -t 4"), &words("ceiling ramp http://h/ -t 1"));
+        assert_eq!(own.text(), "ceiling ramp http://h/ -t 4", "no option twice");
         let churn = words("ceiling churn tcp://h:1 --devices 5 --hold 1s --ramp-up 2s");
-        let said = completed("ceiling churn tcp://h:1 --devices 10 --hold 1s", &churn);
-        assert_eq!(said, "ceiling churn tcp://h:1 --devices 10 --hold 1s --ramp-up 2s");
-        let sentence = "raise the quota of that group by 20 %";
-        assert_eq!(completed(sentence, &churn), sentence);
-    }
-
-    /// A shell splits every command in the goldens into words that our command line accepts.
-    #[test]
-    fn every_command_of_the_goldens_can_be_pasted() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/src/text/snapshots");
-        let mut tried = BTreeSet::new();
-        for entry in fs::read_dir(folder).unwrap() {
-            let text = fs::read_to_string(entry.unwrap().path()).unwrap();
-            let mut lines = text.lines();
-            while let Some(line) = lines.next() {
-                let Some(begin) = line.trim_start().strip_prefix("Next ") else { continue };
-                let mut command = begin.trim_start().to_string();
-                while command.ends_with('\\') {
-                    command = format!("{command}\n{}", lines.next().unwrap());
-                }
-                if command.starts_with("ceiling ") {
-                    tried.insert(command);
-                }
-            }
-        }
-        assert!(tried.len() > 5, "{tried:?}");
-        for command in tried {
-            let parsed = load::command().try_get_matches_from(pasted(&command));
-            assert!(parsed.is_ok(), "{command}: {}", parsed.err().unwrap());
-        }
+        let said = completed(&words("ceiling churn tcp://h:1 --devices 10 --hold 1s"), &churn);
+        assert_eq!(said.text(), "ceiling churn tcp://h:1 --devices 10 --hold 1s --ramp-up 2s");
     }
 
     #[test]
@@ -347,7 +314,7 @@ mod tests {
             let command = words(command);
             let parsed = load::command().try_get_matches_from(&command);
             parsed.unwrap_or_else(|error| panic!("{command:?} {error}"));
-            for said in [plain, longer, confirmed, probed].map(|of| of(&command)) {
+            for said in [plain, longer, confirmed, probed].map(|of| of(&command).text()) {
                 let parsed = load::command().try_get_matches_from(pasted(&said));
                 assert!(parsed.is_ok(), "{said}: {}", parsed.err().unwrap());
             }

@@ -8,6 +8,7 @@ mod dots;
 
 pub(crate) use dots::is_drawable;
 pub use dots::{Dot, DotRow, Dots, Span};
+use model::step::Step;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -39,6 +40,8 @@ pub enum Block {
     Facts(Vec<Fact>),
     /// Short items.
     List(List),
+    /// What to do next.
+    Steps(Steps),
     /// A flame graph.
     Flame(Flame),
     /// Rows of shaded cells.
@@ -272,24 +275,22 @@ impl Fact {
     }
 }
 
-/// What the items of a list are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ListKind {
-    /// Sentences.
-    Sentences,
-    /// Things to type or to do, best first.
-    Commands,
-}
-
 /// A list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
     /// A sentence before the items; may be empty.
     pub lead: String,
-    /// What they are.
-    pub kind: ListKind,
-    /// The items.
+    /// The items, a sentence each.
     pub items: Vec<String>,
+}
+
+/// Things to type or to do, best first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Steps {
+    /// A sentence before them; may be empty.
+    pub lead: String,
+    /// The steps.
+    pub steps: Vec<Step>,
 }
 
 /// What the numbers of an axis are.

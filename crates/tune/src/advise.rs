@@ -7,32 +7,33 @@ use crate::knobs::find;
 use crate::predict;
 use model::advice::{Advice, By, Candidate, SCHEMA};
 use model::order::OrderBy as _;
+use model::step::Step;
 use model::tuning::{Basis, Prediction, Scope, Side, Signals};
 use model::verdict::Named;
 use model::wall::{Side as At, WallId};
 use std::cmp::Ordering;
 
 /// The load of a run as commands, so that a user can repeat it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunCommands<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunCommands {
     /// The name of the run, as commands take it.
-    pub run: &'a str,
+    pub run: String,
     /// The command of the run.
-    pub command: &'a str,
+    pub command: Step,
     /// The same for a longer time.
-    pub longer: &'a str,
+    pub longer: Step,
     /// The same with a confirmation of the wall.
-    pub confirmed: &'a str,
+    pub confirmed: Step,
     /// The same with a probe on the server's host, `HOST:9200`.
-    pub probed: &'a str,
+    pub probed: Step,
 }
 
 /// Ranks every knob of the registry.
-pub fn advise(signals: &Signals, asked: RunCommands<'_>) -> Advice {
+pub fn advise(signals: &Signals, asked: &RunCommands) -> Advice {
     advise_on(REGISTRY, signals, asked)
 }
 
-fn advise_on(knobs: &[&Knob], signals: &Signals, asked: RunCommands<'_>) -> Advice {
+fn advise_on(knobs: &[&Knob], signals: &Signals, asked: &RunCommands) -> Advice {
     let mut advice = Advice {
         schema: SCHEMA.to_string(),
         run: signals.run.clone(),
@@ -68,7 +69,7 @@ fn advise_on(knobs: &[&Knob], signals: &Signals, asked: RunCommands<'_>) -> Advi
         }
     });
     for candidate in &mut advice.worth {
-        candidate.next = test_of(candidate, asked);
+        candidate.next = Some(test_of(candidate, asked));
     }
     advice
 }
@@ -111,11 +112,11 @@ fn without_ground(signals: &Signals, said: Prediction) -> Prediction {
     }
 }
 
-fn candidate(knob: &Knob, signals: &Signals, asked: RunCommands<'_>) -> Candidate {
+fn candidate(knob: &Knob, signals: &Signals, asked: &RunCommands) -> Candidate {
     let prediction = prediction(knob, signals);
     let next = match prediction.basis {
-        Basis::Unknown => settle(signals, asked),
-        Basis::NoEffect | Basis::Bounded => String::new(),
+        Basis::Unknown => Some(settle(signals, asked)),
+        Basis::NoEffect | Basis::Bounded => None,
     };
     Candidate {
         knob: knob.id.to_string(),
@@ -196,40 +197,39 @@ pub fn by_hand(knob: &str) -> String {
 }
 
 /// The command that tests a candidate.
-fn test_of(candidate: &Candidate, asked: RunCommands<'_>) -> String {
+fn test_of(candidate: &Candidate, asked: &RunCommands) -> Step {
+    let name = &candidate.name;
     match candidate.by {
         _ if candidate.is_disruptive => {
-            format!("{} (it can cut connections)", by_hand(&candidate.name))
+            format!("{} (it can cut connections)", by_hand(name)).into()
         }
-        By::Ceiling => format!(
-            "ceiling advise {} --knob {} --plan {}.toml",
-            asked.run, candidate.name, candidate.name
-        ),
-        By::People => format!("change it, then: {}", asked.command),
+        By::Ceiling => {
+            let plan = format!("{name}.toml");
+            Step::command(["advise", &asked.run, "--knob", name, "--plan", &plan])
+        }
+        By::People => format!("change it, then: {}", asked.command.text()).into(),
     }
 }
 
 /// The command that would measure the missing figures.
-fn settle(signals: &Signals, asked: RunCommands<'_>) -> String {
+fn settle(signals: &Signals, asked: &RunCommands) -> Step {
     if signals.client.cpus.is_none() && signals.server.cpus.is_none() {
         // Our own host is always read, so its readings exist, but not in this record.
         let how = "give the directory of the run, because a lone record has no readings; or";
-        return format!("{how} measure again: {}", asked.command);
+        return format!("{how} measure again: {}", asked.command.text()).into();
     }
     if signals.server == Side::default() || signals.server.cpus.is_none() {
         let how = "ceiling probe serve --listen HOST:9200 on the server's host, then";
-        return format!("{how} {}", asked.probed);
+        return format!("{how} {}", asked.probed.text()).into();
     }
     if matches!(signals.wall, None | Some(Named::Unknown)) {
-        return asked.confirmed.to_string();
+        return asked.confirmed.clone();
     }
     if no_ground(signals).is_some() {
-        return format!(
-            "stop the other work (ceiling doctor), then measure again: {}",
-            asked.command
-        );
+        let how = "stop the other work (ceiling doctor), then measure again:";
+        return format!("{how} {}", asked.command.text()).into();
     }
-    asked.longer.to_string()
+    asked.longer.clone()
 }
 
 #[cfg(test)]

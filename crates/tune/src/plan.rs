@@ -111,6 +111,7 @@ mod tests {
     use super::*;
     use crate::advise::RunCommands;
     use crate::testing::{self, MadeUp};
+    use model::step::Step;
     use model::verdict::Named;
     use model::wall::WallId;
     use std::collections::BTreeMap;
@@ -135,14 +136,21 @@ mod tests {
     #[test]
     fn a_plan_predicts_what_the_advice_predicts() {
         let made = MadeUp::c6in_8xlarge();
-        let commands = RunCommands { run: "", command: "", longer: "", confirmed: "", probed: "" };
+        let none = || Step::command([""; 0]);
+        let commands = RunCommands {
+            run: String::new(),
+            command: none(),
+            longer: none(),
+            confirmed: none(),
+            probed: none(),
+        };
         let mut inside = testing::at(WallId::K4, 1.0, 0.9);
         (inside.wall, inside.is_inside) = (Some(Named::Unknown), true);
         let mut loopback = testing::one_full_cpu(1);
         loopback.server.link = Some("lo".to_string());
         let none = Signals { wall: Some(Named::None), ..testing::at(WallId::K4, 1.0, 0.9) };
         for signals in [testing::seeds(), inside, loopback, none, testing::one_full_cpu(1)] {
-            let advice = advise::advise(&signals, commands);
+            let advice = advise::advise(&signals, &commands);
             let all = advice.worth.iter().chain(&advice.unknown).chain(&advice.not_now);
             let advised: BTreeMap<_, _> = all.map(|one| (&*one.knob, &one.prediction)).collect();
             for planned in plan(&made.host(), &Wish::default(), Some(&signals)) {

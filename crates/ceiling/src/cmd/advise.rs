@@ -102,23 +102,24 @@ fn advise(run: &Run, asked: &Path, ground: &Ground) -> Result<Advice, Failure> {
     if let Claim::NotKnown(why) = record.claim() {
         return Err(Failure::NotValid(format!(
             "{asked}: the run is not a valid measurement ({why}), so nothing can be predicted \
-             from it; measure again: {command}"
+             from it; measure again: {}",
+            command.text()
         )));
     }
     let mut advice = tune::advise(
         &judge::signals(run),
-        RunCommands {
-            run: &asked,
-            command: &command,
-            longer: &rerun::longer(&record.command),
-            confirmed: &rerun::confirmed(&record.command),
-            probed: &rerun::probed(&record.command),
+        &RunCommands {
+            run: asked,
+            command,
+            longer: rerun::longer(&record.command),
+            confirmed: rerun::confirmed(&record.command),
+            probed: rerun::probed(&record.command),
         },
     );
     let by_plan = |one: &&mut Candidate| one.by == By::Ceiling && !one.is_disruptive;
     for candidate in advice.worth.iter_mut().filter(by_plan) {
         if let Err(why) = ground.turns(candidate) {
-            candidate.next = why;
+            candidate.next = Some(why.into());
         }
     }
     Ok(advice)

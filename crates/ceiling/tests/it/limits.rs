@@ -43,7 +43,7 @@ fn a_server_that_is_out_of_sight_is_unknown_with_a_next_step() {
     let gone = run_on_time(&["load", &url, "-c", "8", "-d", "1", "--server-pid", "4194303"]);
     let record = gone.record();
     assert_eq!(wall(&record), "unknown", "{}", shown(&record));
-    let next = record["verdict"]["next"][0].as_str().unwrap();
+    let next = record["verdict"]["next"][0]["advice"].as_str().unwrap();
     assert!(next.contains("--server-pid"), "{next}");
     assert!(gone.stderr.contains("the server is not watched"), "{}", gone.stderr);
     signal(server.pid, "KILL");

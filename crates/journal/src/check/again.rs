@@ -52,7 +52,7 @@ pub(crate) fn verdicts(was: &Run, now: &Record) -> Option<String> {
     let claim = |record: &Record| match record.claim() {
         Claim::Known => "its rate is known".to_string(),
         Claim::OfGenerator => "its rate is that of the generator".to_string(),
-        Claim::NotKnown(why) => why,
+        Claim::NotKnown(why) => why.to_string(),
     };
     let differs = |one: &str, two: &str| {
         (one != two)

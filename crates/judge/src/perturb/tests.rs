@@ -306,7 +306,7 @@ fn what_does_not_limit_is_said_when_nothing_is_named() {
     let verdict = apply(undecided(), &made);
     assert_eq!(verdict.wall, Named::Unknown);
     assert!(verdict.name.ends_with("it is the server or the path"), "{}", verdict.name);
-    assert!(verdict.next[0].contains("--may-touch-server"), "{:?}", verdict.next);
+    assert!(verdict.next[0].text().contains("--may-touch-server"), "{:?}", verdict.next);
     let made = [&made[..], &[stays(Resource::ServerCpu)]].concat();
     let verdict = apply(undecided(), &made);
     assert!(verdict.name.ends_with("and not the server's CPU") && verdict.next.is_empty());

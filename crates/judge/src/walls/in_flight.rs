@@ -15,6 +15,7 @@
 use super::{Family, Seen, Test};
 use crate::case::{Case, SLACK, Whose, percent};
 use model::load::LoadModel;
+use model::step::Step;
 
 /// Share of the server's sockets with unread requests that two reads may find by chance.
 const UNREAD_MAX: f64 = 0.10;
@@ -64,11 +65,8 @@ pub fn test(case: &Case<'_>) -> Test {
             &format!("under {}", percent(SLACK)),
         );
     let connections = point.load.connections;
-    Test::Seen(seen.next(format!(
-        "ceiling ramp {} -c {connections}..{}",
-        case.trial.url,
-        u64::from(connections) * 16
-    )))
+    let levels = format!("{connections}..{}", u64::from(connections) * 16);
+    Test::Seen(seen.next(Step::command(["ramp", &case.trial.url, "-c", &levels])))
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use super::{Family, Seen, Test, late_generator};
 use crate::backlog::keeps_up;
 use crate::case::{Case, percent};
 use model::load::{Hold, Question};
+use model::step::Step;
 
 /// Send delay that does not matter, nanoseconds.
 const LAG_MAX_NS: u64 = 1_000_000;
@@ -47,14 +48,15 @@ pub fn test(case: &Case<'_>) -> Test {
         // The search continues by itself.
         return Test::Seen(seen);
     }
-    let (url, connections) = (&case.trial.url, case.point.load.connections);
+    let connections = &case.point.load.connections.to_string();
+    let (url, rate) = (&case.trial.url, &format!("{:.0}", offered * 1.25));
     let more = match &case.point.events {
-        Some(events) => format!(
-            "ceiling fanout {url} -c {connections} --writers {} --write-rate {:.0}",
-            events.writers,
-            offered * 1.25
-        ),
-        None => format!("ceiling load {url} -c {connections} -R {:.0}", offered * 1.25),
+        Some(events) => {
+            let writers = &events.writers.to_string();
+            let load = ["fanout", url, "-c", connections, "--writers", writers];
+            Step::command([&load[..], &["--write-rate", rate]].concat())
+        }
+        None => Step::command(["load", url, "-c", connections, "-R", rate]),
     };
     Test::Seen(seen.next(more))
 }

@@ -15,6 +15,7 @@
 use super::{Family, Seen, Test, application_lock};
 use crate::case::{Case, Whose, percent};
 use crate::waits::UNREAD_MIN;
+use model::step::Step;
 
 /// Share of the allowed CPU time in which the server's threads must have been runnable.
 const WANTED_MIN: f64 = 0.60;
@@ -43,7 +44,7 @@ pub fn test(case: &Case<'_>) -> Test {
         "over 92 %; over 5 %, or threads for all CPUs",
     );
     let mut seen = with_unread(case, seen);
-    seen.next.extend(super::short_connections::step(case).map(str::to_string));
+    seen.next.extend(super::short_connections::step(case).map(Step::from));
     Test::Seen(seen)
 }
 

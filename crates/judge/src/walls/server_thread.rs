@@ -14,6 +14,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, Whose, percent};
+use model::step::Step;
 use observe::ThreadShare;
 use std::collections::BTreeMap;
 
@@ -38,7 +39,7 @@ pub fn test(case: &Case<'_>) -> Test {
         "one CPU's worth",
     );
     seen = super::server_cpu::with_unread(case, seen);
-    seen.next.extend(super::short_connections::step(case).map(str::to_string));
+    seen.next.extend(super::short_connections::step(case).map(Step::from));
     let others: f64 = 1.0 - busy;
     if others < 0.10 {
         seen.against.push(format!("the CPUs it may use are {} busy as well", percent(busy)));

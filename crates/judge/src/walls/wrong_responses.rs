@@ -37,6 +37,6 @@ mod tests {
         fixture.mismatch(0.002);
         fixture.check_gates();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
-        assert!(seen.next[0].contains("curl"), "{seen:?}");
+        assert!(seen.next[0].text().contains("curl"), "{seen:?}");
     }
 }

@@ -153,7 +153,7 @@ fn of_ending(record: &Record, ending: Ending, strictness: Strictness) -> CaseOut
         (Ending::Interrupted, _) => CaseOutcome::Error("it was interrupted".to_string()),
         (Ending::Unreachable, _) => CaseOutcome::Error("the target did not respond".to_string()),
         (Ending::NoAnswer, _) => CaseOutcome::Error("the search has no result".to_string()),
-        (Ending::NotValid, Claim::NotKnown(why)) => CaseOutcome::Error(why),
+        (Ending::NotValid, Claim::NotKnown(why)) => CaseOutcome::Error(why.to_string()),
         (Ending::NotValid, Claim::OfGenerator) => {
             let wall = &record.verdict.name;
             CaseOutcome::Error(format!("the generator was the wall: {wall}"))
@@ -197,7 +197,7 @@ fn levels(record: &Record) -> Vec<Case> {
         // The same name in every run, however often a level was visited.
         name: point_phrase(&Point { attempt: 1, ..point.clone() }),
         outcome: match point.claim() {
-            Claim::NotKnown(why) => CaseOutcome::Skipped(why),
+            Claim::NotKnown(why) => CaseOutcome::Skipped(why.to_string()),
             Claim::OfGenerator => CaseOutcome::Skipped("the generator was the wall".to_string()),
             Claim::Known => CaseOutcome::Passed(markdown::figures(point).join(", ")),
         },
@@ -226,7 +226,7 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> CaseOutcome {
                 (None, _) if cell.block != Some(0) && has_nothing_good(&run.record) => {
                     CaseOutcome::Failed(NOTHING_GOOD.to_string())
                 }
-                (_, Claim::NotKnown(why)) => CaseOutcome::Skipped(why),
+                (_, Claim::NotKnown(why)) => CaseOutcome::Skipped(why.to_string()),
                 _ => CaseOutcome::Passed(found),
             }
         }

@@ -3,8 +3,9 @@
 use super::escape::escape;
 use super::{dots, flame, grid};
 use crate::page::{
-    Align, Banner, Block, Chart, Fact, Fold, Folded, List, ListKind, Mark, Page, Row, Table, Tone,
+    Align, Banner, Block, Chart, Fact, Fold, Folded, List, Mark, Page, Row, Steps, Table, Tone,
 };
+use model::step::Step;
 use std::collections::BTreeSet;
 
 /// The title, and links to the sections.
@@ -77,6 +78,7 @@ fn block(block: &Block, anchors: &BTreeSet<&str>) -> String {
         Block::Chart(chart) => figure(chart),
         Block::Facts(facts) => self::facts(facts),
         Block::List(list) => self::list(list),
+        Block::Steps(steps) => self::steps(steps),
         Block::Flame(flame) => flame::figure(flame),
         Block::Grid(grid) => grid::figure(grid),
         Block::Dots(dots) => dots::figure(dots, anchors),
@@ -128,23 +130,26 @@ fn facts(facts: &[Fact]) -> String {
 }
 
 fn list(list: &List) -> String {
-    let mut markup = String::new();
-    if !list.lead.is_empty() {
-        markup.push_str(&format!("<p>{}</p>\n", escape(&list.lead)));
-    }
-    let element = match list.kind {
-        ListKind::Sentences => "ul",
-        ListKind::Commands => "ol",
+    let items = list.items.iter().map(|item| escape(item));
+    lead(&list.lead) + &listed("ul", items)
+}
+
+fn steps(steps: &Steps) -> String {
+    // Commands are marked as code so that they can be pasted; other steps are plain text.
+    let item = |step: &Step| match step {
+        Step::Command(_) => format!("<code>{}</code>", escape(&step.text())),
+        Step::Advice(text) => escape(text),
     };
-    markup.push_str(&format!("<{element}>\n"));
-    for item in &list.items {
-        // Commands are marked as code so that they can be pasted; other steps are plain text.
-        let is_typed = list.kind == ListKind::Commands && item.starts_with("ceiling ");
-        let (before, after) = if is_typed { ("<code>", "</code>") } else { ("", "") };
-        markup.push_str(&format!("<li>{before}{}{after}</li>\n", escape(item)));
-    }
-    markup.push_str(&format!("</{element}>\n"));
-    markup
+    lead(&steps.lead) + &listed("ol", steps.steps.iter().map(item))
+}
+
+fn lead(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("<p>{}</p>\n", escape(text)) }
+}
+
+fn listed(element: &str, items: impl Iterator<Item = String>) -> String {
+    let items: String = items.map(|item| format!("<li>{item}</li>\n")).collect();
+    format!("<{element}>\n{items}</{element}>\n")
 }
 
 fn table(table: &Table, anchors: &BTreeSet<&str>) -> String {

@@ -1,8 +1,9 @@
 //! What to try next: the best candidate first, then what is not known, then what cannot matter.
 
-use crate::page::{Banner, Block, Column, List, ListKind, Mark, Page, Table, Tone};
+use crate::page::{Banner, Block, Column, Mark, Page, Steps, Table, Tone};
 use crate::wording::{named_wall, plural};
 use model::advice::{Advice, Candidate};
+use model::step::Step;
 use model::tuning::Prediction;
 use model::verdict::Named;
 
@@ -125,13 +126,13 @@ fn with_reasons(candidates: &[Candidate], columns: [&str; 3]) -> Table {
 
 /// The commands, without duplicates.
 fn commands(candidates: &[Candidate]) -> Block {
-    let mut items: Vec<String> = Vec::new();
-    for one in candidates.iter().filter(|one| !one.next.is_empty()) {
-        if !items.contains(&one.next) {
-            items.push(one.next.clone());
+    let mut steps: Vec<Step> = Vec::new();
+    for step in candidates.iter().filter_map(|one| one.next.as_ref()) {
+        if !steps.contains(step) {
+            steps.push(step.clone());
         }
     }
-    Block::List(List { lead: String::new(), kind: ListKind::Commands, items })
+    Block::Steps(Steps { lead: String::new(), steps })
 }
 
 #[cfg(test)]
@@ -153,7 +154,7 @@ mod tests {
             is_disruptive: knob == "T3",
             risk: "more CPU per packet".to_string(),
             prediction,
-            next: next.to_string(),
+            next: Some(next.into()),
         }
     }
 

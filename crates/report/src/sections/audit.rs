@@ -1,6 +1,6 @@
 //! What another tool reported, and the result for each figure.
 
-use crate::page::{Banner, Block, Column, List, ListKind, Mark, Page, Table, Tone};
+use crate::page::{Banner, Block, Column, List, Mark, Page, Table, Tone};
 use crate::wording::plural;
 use model::audit::{Account, Audit, Claim, Figure, Finding, Foreign, Outcome, Unit};
 use model::units::{show_bytes, show_count, show_ns};
@@ -180,7 +180,7 @@ fn to_settle<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<Block> {
         }
     }
     let lead = "To settle it:".to_string();
-    (!items.is_empty()).then_some(Block::List(List { lead, kind: ListKind::Sentences, items }))
+    (!items.is_empty()).then_some(Block::List(List { lead, items }))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Whether a host is fit to measure on: every check, and what to do about those with a cost.
 
-use crate::page::{Banner, Block, Column, List, ListKind, Mark, Page, Table, Tone};
+use crate::page::{Banner, Block, Column, List, Mark, Page, Table, Tone};
 use crate::wording::plural;
 use model::checkup::{Checked, Checkup, Fitness};
 
@@ -18,7 +18,7 @@ pub fn checkup(of: &Checkup) -> Page {
     let items: Vec<String> = of.checks.iter().filter(is_told).map(told).collect();
     if !items.is_empty() {
         let lead = "What it costs, and how to change it:".to_string();
-        blocks.push(Block::List(List { lead, kind: ListKind::Sentences, items }));
+        blocks.push(Block::List(List { lead, items }));
     }
     Page {
         title: format!("ceiling doctor on {}", of.host),

@@ -1,6 +1,6 @@
 //! Experiments that test the verdict (`--confirm`).
 
-use crate::page::{Block, Column, List, ListKind, Mark, Table};
+use crate::page::{Block, Column, List, Mark, Table};
 use crate::wording::{per_second, plural};
 use model::perturbation::{Perturbation, Says};
 use model::run::Run;
@@ -35,7 +35,7 @@ pub fn table(run: &Run) -> Vec<Block> {
     let items: Vec<String> = told.collect();
     if !items.is_empty() {
         let lead = "Not completed:".to_string();
-        blocks.push(Block::List(List { lead, kind: ListKind::Sentences, items }));
+        blocks.push(Block::List(List { lead, items }));
     }
     blocks
 }

@@ -1,9 +1,10 @@
 //! The evidence for the verdict, the evidence against it, and what to try next.
 
 use super::both_hosts;
-use crate::page::{Block, Column, List, ListKind, Mark, Table};
+use crate::page::{Block, Column, List, Mark, Steps, Table};
 use crate::wording::{best_point, mark_of, named_wall, point_mark, wall_mark, with_names};
 use model::run::Run;
+use model::step::Step;
 use model::verdict::{Alternative, Evidence, Named, Verdict};
 
 /// Evidence for and against the verdict of the run.
@@ -23,7 +24,6 @@ pub fn evidence(run: &Run) -> Vec<Block> {
     if !verdict.against.is_empty() {
         blocks.push(Block::List(List {
             lead: "Against:".to_string(),
-            kind: ListKind::Sentences,
             items: verdict.against.iter().map(|one| with_names(one)).collect(),
         }));
     }
@@ -133,10 +133,10 @@ pub fn next(run: &Run) -> Vec<Block> {
         Named::Unknown => "To find out:",
     };
     // A command is left unchanged so that it can be pasted.
-    let told = |next: &String| match next.starts_with("ceiling ") {
-        true => next.clone(),
-        false => with_names(next),
+    let named = |step: &Step| match step {
+        Step::Command(_) => step.clone(),
+        Step::Advice(text) => Step::Advice(with_names(text)),
     };
-    let items = verdict.next.iter().map(told).collect();
-    vec![Block::List(List { lead: lead.to_string(), kind: ListKind::Commands, items })]
+    let steps = verdict.next.iter().map(named).collect();
+    vec![Block::Steps(Steps { lead: lead.to_string(), steps })]
 }

@@ -202,7 +202,7 @@ fn reservation(run: &Run, point: &Point, mark: Mark) -> Option<String> {
         return None;
     }
     let mut whys = match point.claim() {
-        Claim::NotKnown(why) => vec![why],
+        Claim::NotKnown(why) => vec![why.to_string()],
         Claim::OfGenerator => {
             vec![format!("the generator is the wall, {}", wall_phrase(&point.verdict))]
         }

@@ -1,6 +1,6 @@
 //! Notices: fallbacks, raised limits, unreadable sources, and the cost of the probe.
 
-use crate::page::{Block, List, ListKind};
+use crate::page::{Block, List};
 use crate::wording::percent;
 use model::reading::{Data, ProbeCost, Reading};
 use model::run::Run;
@@ -16,7 +16,7 @@ pub fn notices(run: &Run) -> Vec<Block> {
     if items.is_empty() {
         return Vec::new();
     }
-    vec![Block::List(List { lead: String::new(), kind: ListKind::Sentences, items })]
+    vec![Block::List(List { lead: String::new(), items })]
 }
 
 /// Sources that could not be read during the run, without duplicates.

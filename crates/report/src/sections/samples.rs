@@ -1,7 +1,7 @@
 //! The first response of each kind of failure, the first redirect, and the first lines of what was
 //! no response, verbatim.
 
-use crate::page::{Block, List, ListKind};
+use crate::page::{Block, List};
 use crate::wording::{plural, point_phrase};
 use model::fault::Fault;
 use model::run::{Point, Run};
@@ -28,7 +28,7 @@ pub fn samples(run: &Run) -> Vec<Block> {
         };
         let mut items = sample.head.clone();
         items.extend(sample.body.iter().flat_map(|body| body.lines()).map(str::to_string));
-        blocks.push(Block::List(List { lead, kind: ListKind::Sentences, items }));
+        blocks.push(Block::List(List { lead, items }));
     }
     blocks
 }

@@ -11,7 +11,7 @@ use crate::wording::{
     few_phrase, interval, is_partial, latency, ns, or_dash, per_second, percent, plural,
     point_mark, point_phrase, rate_cell, rate_of, unprocessed_hint, unprocessed_phrase, wall_name,
 };
-use model::claim::Claim;
+use model::claim::{Claim, Unknown};
 use model::fleet::FleetRecord;
 use model::load::{Arrival, Hold, Level, Life, Question};
 use model::run::{Outcome, Point, Record, Run, TurnoverInfo};
@@ -72,7 +72,7 @@ fn failures_sentence(run: &Run) -> Option<String> {
     (!phrases.is_empty()).then(|| format!("Failures{at}: {text}.{hint}"))
 }
 
-fn unknown_banner(run: &Run, why: &str) -> Banner {
+fn unknown_banner(run: &Run, why: &Unknown) -> Banner {
     let text = format!("NOT A VALID MEASUREMENT: {why}.");
     let mut lines = Vec::new();
     for point in &run.record.points {
@@ -105,27 +105,30 @@ fn client_banner(verdict: &Verdict) -> Banner {
 }
 
 /// `CEILING 48.2k/s (47.9k to 48.5k at 95 % over 8 visits)`, or `AT LEAST ..`.
-fn rate_phrase(verdict: &Verdict) -> Option<String> {
+fn rate_phrase(verdict: &Verdict, show: fn(f64) -> String) -> Option<String> {
     let ceiling = verdict.ceiling.as_ref()?;
     let kind = match ceiling.kind {
         CeilingKind::Ceiling => "CEILING",
         CeilingKind::AtLeast => "AT LEAST",
     };
     let around = interval(ceiling).map_or_else(String::new, |text| format!(" ({text})"));
-    Some(format!("{kind} {}{around}", per_second(ceiling.rate)))
+    Some(format!("{kind} {}{around}", show(ceiling.rate)))
 }
 
 /// The ceiling of levels whose rate is a rate of connections.
 fn connections_ceiling(run: &Run) -> Option<Banner> {
     let verdict = &run.record.verdict;
     let many = run.record.points.len() > 1 && verdict.ceiling.is_some();
-    let mut banner = many.then(|| ceiling_banner(verdict))?;
-    banner.text = banner.text.replacen("/s", " connections/s", 1);
-    Some(banner)
+    let show = |rate: f64| format!("{} connections/s", show_count(rate));
+    many.then(|| rate_banner(verdict, show))
 }
 
 fn ceiling_banner(verdict: &Verdict) -> Banner {
-    let rate = rate_phrase(verdict).unwrap_or_else(|| "NO CEILING WAS MEASURED".to_string());
+    rate_banner(verdict, per_second)
+}
+
+fn rate_banner(verdict: &Verdict, show: fn(f64) -> String) -> Banner {
+    let rate = rate_phrase(verdict, show).unwrap_or_else(|| "NO CEILING WAS MEASURED".to_string());
     let mut lines = wall_sentences(verdict);
     lines.extend(verdict.ceiling.as_ref().and_then(drift));
     Banner { tone: tone_of(verdict), text: rate, lines }
@@ -219,7 +222,17 @@ fn told(point: &Point, figure: Figure) -> String {
     }
 }
 
-pub(crate) fn outcome_banner(run: &Run) -> Option<Banner> {
+/// How a run ended that did not complete.
+pub(crate) struct Stop {
+    /// That it ended, and when.
+    pub(crate) what: String,
+    /// What is left of it; empty when nothing is.
+    kept: &'static str,
+}
+
+/// How the run ended, if it did not complete.
+pub(crate) fn stop(run: &Run) -> Option<Stop> {
+    const KEPT: &str = "what was measured is kept";
     let record = &run.record;
     let what = match record.outcome {
         Outcome::Complete => return None,
@@ -231,14 +244,22 @@ pub(crate) fn outcome_banner(run: &Run) -> Option<Banner> {
     let what = stopped.map_or(what.to_string(), |when| format!("{what} {when}"));
     let levels = record.trial.levels.len();
     let is_search = record.trial.question == Question::Find;
-    let text = match record.points.iter().filter(|point| point.attempt == 1).count() {
-        0 if is_search => format!("{what} before the first trial was measured."),
-        0 if levels == 1 => format!("{what} before anything was measured."),
-        0 => format!("{what} before the first of {levels} levels was measured."),
-        trial if is_search => format!("{what} in trial {trial}; what was measured is kept."),
-        _ if levels == 1 => format!("{what}; what was measured is kept."),
-        level => format!("{what} at level {level} of {levels}; what was measured is kept."),
+    let (what, kept) = match record.points.iter().filter(|point| point.attempt == 1).count() {
+        0 if is_search => (format!("{what} before the first trial was measured"), ""),
+        0 if levels == 1 => (format!("{what} before anything was measured"), ""),
+        0 => (format!("{what} before the first of {levels} levels was measured"), ""),
+        trial if is_search => (format!("{what} in trial {trial}"), KEPT),
+        _ if levels == 1 => (what, KEPT),
+        level => (format!("{what} at level {level} of {levels}"), KEPT),
     };
+    Some(Stop { what, kept })
+}
+
+fn outcome_banner(run: &Run) -> Option<Banner> {
+    let Stop { what, kept } = stop(run)?;
+    let joint = if kept.is_empty() { "" } else { "; " };
+    let text = format!("{what}{joint}{kept}.");
+    let record = &run.record;
     let last = record.points.last().filter(|point| is_partial(run, point));
     let lines = last.map(|point| {
         if rate_of(point).is_none() {
@@ -411,11 +432,11 @@ fn figures_phrase(point: &Point) -> String {
 /// CPUs of both sides and CPU time per request, in one line.
 pub(crate) fn cost_phrase(run: &Run, point: &Point) -> String {
     let (host, far) = (&run.record.host, run.record.target.probe.as_ref());
-    let cost = |cpus: Option<f64>, of: Option<usize>, us: Option<f64>| {
+    let cost = |word: &str, cpus: Option<f64>, of: Option<usize>, us: Option<f64>| {
         let of = of.map_or(String::new(), |of| format!(" of {of}"));
         let shown = |cpus: f64| match cpus {
-            cpus if cpus < 9.995 => format!("{cpus:.2}{of} CPUs"),
-            cpus => format!("{cpus:.1}{of} CPUs"),
+            cpus if cpus < 9.995 => format!("{cpus:.2}{of}{word}"),
+            cpus => format!("{cpus:.1}{of}{word}"),
         };
         let each = us.map(|us| format!("{}/req", show_ns(us * 1e3)));
         let parts: Vec<_> = cpus.map(shown).into_iter().chain(each).collect();
@@ -423,10 +444,11 @@ pub(crate) fn cost_phrase(run: &Run, point: &Point) -> String {
     };
     let far = far.map_or(host, |far| &far.host).cpus_online.len();
     let near = run.record.fleet.as_ref().map_or(Some(host.cpus_online.len()), cpus_of);
-    let client = cost(point.cpu.client_cpus, near, point.cpu.client_us_per_request);
-    let server = cost(point.cpu.server_cpus, Some(far), point.cpu.server_us_per_request);
+    let cpu = &point.cpu;
+    let client = cost(" CPUs", cpu.client_cpus, near, cpu.client_us_per_request);
     // Without the repeated word, both fit on one line.
-    let server = if client.contains(" CPUs") { server.replace(" CPUs", "") } else { server };
+    let word = if cpu.client_cpus.is_some() { "" } else { " CPUs" };
+    let server = cost(word, cpu.server_cpus, Some(far), cpu.server_us_per_request);
     let others =
         others(run, point).filter(|cpus| *cpus >= OTHERS_MIN * host.cpus_online.len() as f64);
     let others = others.map_or(String::new(), |cpus| format!("; others {cpus:.2}"));

@@ -73,6 +73,11 @@ pub fn audited(tool: &ToolRun) -> String {
     }
 }
 
+/// Whether one of its figures cannot be true.
+pub fn is_refuted(tool: &ToolRun) -> bool {
+    tool.account.claims.iter().any(|claim| claim.outcome == Outcome::CannotBe)
+}
+
 /// Requests and failures as it reported them.
 pub fn counted(tool: &ToolRun) -> String {
     let told = &tool.account.foreign;

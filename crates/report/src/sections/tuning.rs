@@ -1,7 +1,7 @@
 //! Knobs: proposed changes with their predicted effect, changes made, and values restored.
 
 use super::Detail;
-use crate::page::{Block, Column, List, ListKind, Mark, Page, Table};
+use crate::page::{Block, Column, List, Mark, Page, Table};
 use crate::wording::plural;
 use model::tuning::{Basis, Fate, Prediction, Row, TakesEffect};
 
@@ -310,7 +310,7 @@ fn listed(heading: &str, rows: &[&Row], show: fn(&Group<'_>) -> String) -> Vec<B
 
 fn listed_as(lead: &str, groups: &[Group<'_>], show: fn(&Group<'_>) -> String) -> Option<Block> {
     let items: Vec<String> = groups.iter().map(show).collect();
-    let list = List { lead: lead.to_string(), kind: ListKind::Sentences, items };
+    let list = List { lead: lead.to_string(), items };
     (!groups.is_empty()).then_some(Block::List(list))
 }
 
@@ -343,7 +343,7 @@ fn changes(rows: &[Row]) -> Vec<Block> {
         }
     }
     let lead = String::new();
-    let notes = List { lead, kind: ListKind::Sentences, items: notes };
+    let notes = List { lead, items: notes };
     let has_notes = !notes.items.is_empty();
     let table = (!groups.is_empty()).then_some(Block::Table(table));
     table.into_iter().chain(has_notes.then_some(Block::List(notes))).collect()

@@ -149,7 +149,7 @@ fn drawn(rows: &[Row], columns: usize) -> Vec<TextLine> {
 fn row_lines(name: &str, ink: Ink, text: &str, columns: usize) -> Vec<TextLine> {
     let (indent, room) = (MARGIN + NAMES, columns - MARGIN - NAMES);
     let mut label = left(&format!("{}{name}", " ".repeat(MARGIN)), indent);
-    let is_command = ink == Ink::Command && text.starts_with("ceiling ");
+    let is_command = ink == Ink::Command;
     let is_wide = |room: usize| command_lines(text, room).iter().any(|line| width(line) > room);
     let mut lines = Vec::new();
     let texts = match is_command {

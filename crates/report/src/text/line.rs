@@ -13,11 +13,14 @@ pub(super) enum Ink {
     Good,
     Caution,
     Bad,
+    /// A command that can be pasted.
     Command,
+    /// What else can be done.
+    Advice,
 }
 
 impl Ink {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Plain,
         Self::Strong,
         Self::Faint,
@@ -25,6 +28,7 @@ impl Ink {
         Self::Caution,
         Self::Bad,
         Self::Command,
+        Self::Advice,
     ];
 
     /// The escape of an ink, or the one that ends it, if a text begins with one.
@@ -45,7 +49,7 @@ impl Ink {
             Self::Good => "1;32",
             Self::Caution => "1;33",
             Self::Bad => "1;31",
-            Self::Command => "36",
+            Self::Command | Self::Advice => "36",
         }
     }
 }

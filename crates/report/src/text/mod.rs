@@ -11,7 +11,7 @@ mod line;
 pub(crate) mod spark;
 mod table;
 
-use crate::page::{Banner, Block, Fact, List, ListKind, Page, Tone};
+use crate::page::{Banner, Block, Fact, List, Page, Steps, Tone};
 use crate::sections::{
     Detail, across, advice, audit, beside, calibration, checkup, compare, experiment_briefly,
     hosts_page, inventory, page_of,
@@ -246,6 +246,7 @@ fn block_lines(block: &Block, columns: usize) -> Vec<TextLine> {
         Block::Chart(chart) => spark::lines(chart, columns),
         Block::Facts(facts) => facts_lines(facts, columns),
         Block::List(list) => list_lines(list, columns),
+        Block::Steps(steps) => step_lines(steps, columns),
         Block::Grid(grid) => grid::lines(grid, columns),
         Block::Dots(dots) => dots::lines(dots, columns),
         Block::Columns(beside) => {
@@ -309,17 +310,38 @@ fn facts_lines(facts: &[Fact], columns: usize) -> Vec<TextLine> {
 }
 
 fn list_lines(list: &List, columns: usize) -> Vec<TextLine> {
+    let items = list.items.iter().map(|item| Item {
+        bullet: "- ".to_string(),
+        ink: Ink::Plain,
+        text: item.clone(),
+    });
+    item_lines(&list.lead, items, columns)
+}
+
+fn step_lines(steps: &Steps, columns: usize) -> Vec<TextLine> {
+    let items = steps.steps.iter().enumerate().map(|(index, step)| Item {
+        bullet: format!("{}. ", index + 1),
+        ink: Ink::Command,
+        text: step.text(),
+    });
+    item_lines(&steps.lead, items, columns)
+}
+
+/// An item of a list.
+struct Item {
+    bullet: String,
+    ink: Ink,
+    text: String,
+}
+
+fn item_lines(lead: &str, items: impl Iterator<Item = Item>, columns: usize) -> Vec<TextLine> {
     let mut lines = Vec::new();
-    if !list.lead.is_empty() {
-        lines.extend(paragraph(Ink::Plain, &list.lead, columns));
+    if !lead.is_empty() {
+        lines.extend(paragraph(Ink::Plain, lead, columns));
     }
-    for (index, item) in list.items.iter().enumerate() {
-        let (bullet, ink) = match list.kind {
-            ListKind::Sentences => ("- ".to_string(), Ink::Plain),
-            ListKind::Commands => (format!("{}. ", index + 1), Ink::Command),
-        };
+    for Item { bullet, ink, text } in items {
         let indent = MARGIN + width(&bullet);
-        for (number, text) in wrap(item, columns - indent).into_iter().enumerate() {
+        for (number, text) in wrap(&text, columns - indent).into_iter().enumerate() {
             let before = if number == 0 { bullet.as_str() } else { "" };
             let before =
                 format!("{}{}", " ".repeat(MARGIN), crate::wrap::left(before, width(&bullet)));
@@ -334,6 +356,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
     use model::perturbation::{Confirm, Touch};
+    use model::step::Step;
 
     /// Every depth of detail in text.
     const DETAILS: [Detail; 4] =
@@ -403,7 +426,7 @@ mod tests {
     #[test]
     fn every_named_wall_has_its_fix_before_the_next_command() {
         let mut run = fixtures::load_limited();
-        let command = "ceiling ramp http://127.0.0.1:8080/ -c 1..8".to_string();
+        let command = Step::command(["ramp", "http://127.0.0.1:8080/", "-c", "1..8"]);
         run.record.verdict.next = vec![command];
         for (wall, _) in model::wall::WallId::ALL {
             run.record.verdict.wall = model::verdict::Named::Wall(*wall);

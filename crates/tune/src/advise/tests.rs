@@ -6,13 +6,24 @@ use crate::knob::Proposal;
 use crate::testing::{self, MadeUp};
 use model::tuning::{CpuSignal, Scope, TakesEffect};
 
-const ASKED: RunCommands<'static> = RunCommands {
-    run: "run-1",
-    command: "ceiling load http://h/",
-    longer: "ceiling load http://h/ -d 20s",
-    confirmed: "ceiling load http://h/ --confirm",
-    probed: "ceiling load http://h/ --probe HOST:9200",
-};
+fn asked() -> RunCommands {
+    let load = |more: &str| {
+        let words = format!("load http://h/{more}");
+        Step::command(words.split(' '))
+    };
+    RunCommands {
+        run: "run-1".to_string(),
+        command: load(""),
+        longer: load(" -d 20s"),
+        confirmed: load(" --confirm"),
+        probed: load(" --probe HOST:9200"),
+    }
+}
+
+/// The next step as people read it.
+fn step(candidate: &Candidate) -> String {
+    candidate.next.as_ref().map(Step::text).unwrap_or_default()
+}
 
 const fn knob(
     id: &'static str,
@@ -56,16 +67,17 @@ fn signals(wall: WallId) -> Signals {
 #[test]
 fn what_has_no_bound_comes_first_and_then_the_largest() {
     let knobs = [&SMALL, &OPEN, &LARGE, &OTHER, &NOISE];
-    let advice = advise_on(&knobs, &signals(WallId::S1), ASKED);
+    let advice = advise_on(&knobs, &signals(WallId::S1), &asked());
     assert_eq!(ids(&advice.worth), ["other", "open", "large", "small"], "of S1 the other one");
     assert_eq!(ids(&advice.not_now), ["noise"], "it is within the noise");
-    assert!(advice.worth[0].next.contains(ASKED.command), "{}", advice.worth[0].next);
+    let next = step(&advice.worth[0]);
+    assert!(next.contains(&asked().command.text()), "{next}");
 }
 
 #[test]
 fn the_generator_goes_first_when_it_is_the_wall_and_servers_knobs_go() {
     let knobs = [&OPEN, &LARGE, &LOOPS];
-    let advice = advise_on(&knobs, &signals(WallId::C2), ASKED);
+    let advice = advise_on(&knobs, &signals(WallId::C2), &asked());
     assert_eq!(ids(&advice.worth), ["T61"]);
     assert_eq!(ids(&advice.not_now), ["open", "large"]);
     assert!(advice.not_now[0].prediction.arithmetic.contains("generator was the wall (C2)"));
@@ -77,7 +89,7 @@ fn steering_is_worth_it_only_where_one_cpu_is_full_of_softirq() {
     let of = |cpus: Vec<CpuSignal>, wall| {
         let mut signals = signals(wall);
         signals.server.cpus = Some(cpus);
-        let advice = advise(&signals, ASKED);
+        let advice = advise(&signals, &asked());
         let is_worth = ids(&advice.worth).contains(&"T5");
         (is_worth, ids(&advice.not_now).contains(&"T5"))
     };
@@ -91,10 +103,10 @@ fn steering_is_worth_it_only_where_one_cpu_is_full_of_softirq() {
 fn nothing_of_the_host_is_advised_where_the_application_limits() {
     let knobs = [&SMALL, &LARGE, &OPEN, &OTHER];
     let inside = Signals { wall: Some(Named::Unknown), is_inside: true, ..signals(WallId::A2) };
-    let advice = advise_on(&knobs, &inside, ASKED);
+    let advice = advise_on(&knobs, &inside, &asked());
     assert_eq!(ids(&advice.not_now), ["small", "large", "open", "other"]);
     assert!(advice.not_now[0].prediction.arithmetic.contains("inside the application"));
-    let all = advise(&inside, ASKED);
+    let all = advise(&inside, &asked());
     assert_eq!((ids(&all.worth), ids(&all.unknown)), (vec![], vec![]));
 }
 
@@ -110,21 +122,21 @@ fn nothing_is_proposed_without_a_wall_or_on_a_busy_host() {
         (&none, "the wall of the run is not known"),
         (&busy, "other processes used 43 % of the server's CPUs"),
     ] {
-        let advice = advise_on(&knobs, signals, ASKED);
+        let advice = advise_on(&knobs, signals, &asked());
         assert_eq!((ids(&advice.worth), ids(&advice.unknown)), (vec![], vec!["large", "open"]));
         assert_eq!(advice.nothing_because.as_deref(), Some(why));
         assert!(advice.unknown[0].prediction.arithmetic.starts_with(why), "{advice:?}");
-        assert!(!advise(signals, ASKED).worth.iter().any(|one| one.knob == "T12"));
+        assert!(!advise(signals, &asked()).worth.iter().any(|one| one.knob == "T12"));
     }
     let quiet = Signals { neighbours: Some(0.05), ..signals(WallId::S1) };
-    let advice = advise_on(&knobs, &quiet, ASKED);
+    let advice = advise_on(&knobs, &quiet, &asked());
     assert_eq!((advice.worth.len(), advice.nothing_because), (2, None));
 }
 
 #[test]
 fn nothing_is_advised_where_no_wall_was_reached() {
     let none = Signals { wall: Some(Named::None), ..Signals::default() };
-    let advice = advise_on(&[&LARGE, &OPEN], &none, ASKED);
+    let advice = advise_on(&[&LARGE, &OPEN], &none, &asked());
     assert_eq!(ids(&advice.not_now), ["large", "open"]);
 }
 
@@ -133,21 +145,22 @@ fn knobs_of_devices_are_not_for_a_load_over_loopback() {
     const OF_DEVICE: Knob = Knob { scope: Scope::Device, ..LARGE };
     let mut signals = signals(WallId::K4);
     signals.server.link = Some("eth0".to_string());
-    assert_eq!(ids(&advise_on(&[&OF_DEVICE], &signals, ASKED).worth), ["large"]);
+    assert_eq!(ids(&advise_on(&[&OF_DEVICE], &signals, &asked()).worth), ["large"]);
     signals.server.link = Some("lo".to_string());
-    assert_eq!(ids(&advise_on(&[&OF_DEVICE], &signals, ASKED).not_now), ["large"]);
+    assert_eq!(ids(&advise_on(&[&OF_DEVICE], &signals, &asked()).not_now), ["large"]);
 }
 
 #[test]
 fn unmeasured_figures_name_the_command_to_run() {
     let mut signals = Signals::default();
-    let advice = advise(&signals, ASKED);
-    assert!(advice.unknown[0].next.contains("directory of the run"), "{advice:?}");
+    let advice = advise(&signals, &asked());
+    assert!(step(&advice.unknown[0]).contains("directory of the run"), "{advice:?}");
     signals.client.cpus = Some(Vec::new());
-    let advice = advise(&signals, ASKED);
+    let advice = advise(&signals, &asked());
     let steering = advice.unknown.iter().find(|one| one.knob == "T5").unwrap();
-    assert!(steering.next.contains("ceiling probe serve"), "{}", steering.next);
-    assert!(steering.next.contains("ceiling load http://h/ --probe"), "{}", steering.next);
+    let next = step(steering);
+    assert!(next.contains("ceiling probe serve"), "{next}");
+    assert!(next.contains("ceiling load http://h/ --probe"), "{next}");
 }
 
 #[test]
@@ -199,7 +212,7 @@ fn the_command_by_hand_names_a_profile_that_sets_the_knob() {
 #[test]
 fn every_knob_is_in_one_place() {
     for wall in WallId::ALL.iter().map(|(wall, _)| *wall) {
-        let advice = advise(&signals(wall), ASKED);
+        let advice = advise(&signals(wall), &asked());
         let count = advice.worth.len() + advice.unknown.len() + advice.not_now.len();
         assert_eq!(count, REGISTRY.len());
     }
@@ -256,7 +269,7 @@ mod pinning {
     #[test]
     fn it_is_said_beforehand_that_pinning_cannot_matter_and_what_would_make_it() {
         for signals in [eight_cpus(), thirty_two_cpus()] {
-            let advice = advise(&signals, ASKED);
+            let advice = advise(&signals, &asked());
             for id in ["T1", "T5", "T6"] {
                 let found = advice.not_now.iter().find(|one| one.knob == id);
                 let Some(found) = found else { panic!("{id} in {}: {advice:?}", signals.run) };
@@ -278,7 +291,7 @@ mod pinning {
         signals.wall = Some(Named::Wall(WallId::K4));
         signals.server.rx_queues = Some(1);
         signals.server.cpus = cpus(32, |cpu| if cpu == 0 { (0.99, 0.95) } else { (0.4, 0.02) });
-        let advice = advise(&signals, ASKED);
+        let advice = advise(&signals, &asked());
         assert!(ids(&advice.worth).contains(&"T5"), "{advice:?}");
     }
 }

@@ -10,7 +10,7 @@ use journal::language::Truth;
 use journal::{Journal, Listing};
 use plan::{CiOptions, Colour};
 use report::ci::{Case, CaseOutcome, Report, markdown};
-use report::page::{Banner, Block, List, ListKind, Page, Tone};
+use report::page::{Banner, Block, List, Page, Tone};
 use report::text::draw;
 use serde_json::{Value, json};
 
@@ -129,8 +129,8 @@ fn page(title: &str, checked: &Checked) -> Page {
             Weight::Result => "Not as expected",
         };
         blocks.push(Block::Heading(heading.to_string()));
-        let (lead, kind) = (String::new(), ListKind::Sentences);
-        blocks.push(Block::List(List { lead, kind, items }));
+        let lead = String::new();
+        blocks.push(Block::List(List { lead, items }));
     }
     let entries = count(checked.entries.len(), "entry", "entries");
     Page { title: title.to_string(), subtitle: format!("{entries} checked"), blocks }

@@ -33,7 +33,7 @@ mod throttling;
 
 use super::network::link_phrase;
 use crate::hosts::near;
-use crate::page::{Block, Fact, List, ListKind};
+use crate::page::{Block, Fact, List};
 use crate::wording::best_point;
 use model::facts::HostFacts;
 use model::run::Run;
@@ -167,8 +167,8 @@ pub fn section(run: &Run) -> Vec<Block> {
     }
     blocks.extend(alone);
     if !items.is_empty() {
-        let (lead, kind) = ("Not drawn:".to_string(), ListKind::Sentences);
-        blocks.push(Block::List(List { lead, kind, items }));
+        let lead = "Not drawn:".to_string();
+        blocks.push(Block::List(List { lead, items }));
     }
     blocks
 }

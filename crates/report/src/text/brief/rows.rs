@@ -19,6 +19,7 @@ use model::perturbation::Perturbation;
 use model::run::{Point, Run};
 use model::sample::ResponseSample;
 use model::standing::{Figure, Standing};
+use model::step::Step;
 use model::tick::ErrorClass;
 use model::tool::ToolRun;
 use model::units::{show_bytes, show_count, show_ns};
@@ -230,9 +231,8 @@ pub(super) fn of_tool(run: &Run, told: &ToolRun) -> Vec<Row> {
     if !times.is_empty() {
         rows.push(Row::new("Latency", format!("{name}: {}", times.join("  "))));
     }
-    let audited = tool::audited(told);
-    let ink = if audited.starts_with("CANNOT") { Ink::Bad } else { Ink::Plain };
-    rows.push(Row::inked("Audit", ink, audited));
+    let ink = if tool::is_refuted(told) { Ink::Bad } else { Ink::Plain };
+    rows.push(Row::inked("Audit", ink, tool::audited(told)));
     rows.push(Row::new("CPU", tool::cost(told)));
     rows.extend(ending(run, None));
     rows
@@ -389,7 +389,10 @@ fn ending(run: &Run, point: Option<&Point>) -> Vec<Row> {
     let verdict = &run.record.verdict;
     rows.push(Row::new("Wall", wall(verdict)));
     rows.extend(fix(verdict).map(|text| Row::new("Fix", text)));
-    rows.extend(next(verdict).map(|text| Row::inked("Next", Ink::Command, text)));
+    rows.extend(next(verdict).map(|step| match step {
+        Step::Command(_) => Row::inked("Next", Ink::Command, step.text()),
+        Step::Advice(text) => Row::inked("Next", Ink::Advice, text),
+    }));
     rows
 }
 
@@ -425,7 +428,7 @@ fn expectations(terms: &[Expectation]) -> Row {
 /// Which shown figures a gate strikes, and why.
 fn reservations(run: &Run, point: Option<&Point>) -> Vec<String> {
     let unknown = match run.record.claim() {
-        Claim::NotKnown(why) => Some(why),
+        Claim::NotKnown(why) => Some(why.to_string()),
         _ => None,
     };
     let is_named = unknown.is_some();
@@ -465,8 +468,8 @@ fn fix(verdict: &Verdict) -> Option<String> {
 }
 
 /// The first command; without a wall to move, else the first other step.
-fn next(verdict: &Verdict) -> Option<&str> {
-    let command = verdict.next.iter().find(|next| next.starts_with("ceiling "));
+fn next(verdict: &Verdict) -> Option<&Step> {
+    let command = verdict.next.iter().find(|next| next.is_command());
     let other = || verdict.next.first().filter(|_| verdict.fix().is_none());
-    command.or_else(other).map(String::as_str)
+    command.or_else(other)
 }

@@ -69,9 +69,7 @@ fn joined(mut clauses: Vec<Clause>, room: usize) -> String {
 
 /// How the run ended, if it did not complete.
 fn ended(run: &Run) -> Option<Clause> {
-    let banner = summary::outcome_banner(run)?;
-    let text = banner.text.split(';').next().unwrap_or_default().trim_end_matches('.');
-    Some(clause(0, text))
+    Some(clause(0, summary::stop(run)?.what))
 }
 
 /// The state of the objective: missed terms before undecided ones.
@@ -105,17 +103,14 @@ fn claim(run: &Run) -> (Tone, Vec<Clause>) {
         return (banner.tone, vec![clause(0, banner.text), clause(1, sure)]);
     }
     let clauses = match record.claim() {
-        Claim::NotKnown(why) => not_known(&why),
+        // The reason has its own row.
+        Claim::NotKnown(unknown) => {
+            vec![clause(0, format!("NOT A VALID MEASUREMENT: {}", unknown.what))]
+        }
         Claim::OfGenerator => of_generator(&record.verdict),
         Claim::Known => known(run),
     };
     (banner.tone, clauses)
-}
-
-/// The claim of a run whose rate is not known; the reason has its own row.
-fn not_known(why: &str) -> Vec<Clause> {
-    let what = why.split(": ").next().unwrap_or_default();
-    vec![clause(0, format!("NOT A VALID MEASUREMENT: {what}"))]
 }
 
 fn of_generator(verdict: &Verdict) -> Vec<Clause> {
