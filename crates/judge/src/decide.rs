@@ -11,9 +11,10 @@ use crate::odds::{self, Speaking};
 use crate::ramp::{ceiling, load_of};
 use crate::remaining::{self, Remaining};
 use crate::waits::{self, Waits};
-use crate::walls::elimination;
+use crate::walls::relations::{self, Relation, relates};
 use crate::walls::{
-    self, APPLICATION, CLIENT, COUNTED, Family, MEASUREMENT, OFFERED, PATH, SERVER, Seen, Test,
+    self, ACCOUNTS, APPLICATION, CLIENT, COUNTED, Family, Listed, MEASUREMENT, OFFERED, PATH,
+    SERVER, Seen, Test, elimination,
 };
 use model::load::{Hold, Question};
 use model::objective::ObjectiveStanding;
@@ -22,7 +23,6 @@ use model::step::Step;
 use model::units::show_count;
 use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, GateId, Named, Verdict};
 use model::wall::{Side, WallId};
-use observe::ThreadShare;
 use std::slice;
 
 /// Gates that do not touch a counter: a generator that is late, or stamps late, changes no count.
@@ -31,20 +31,9 @@ const OF_TIME: [GateId; 2] = [GateId::Release, GateId::Resolution];
 /// Gates that qualify the claim of a ceiling: the wall is still named.
 const OF_CLAIM: [GateId; 2] = [GateId::Steadiness, GateId::Tuning];
 
-/// Listed with the counted limits, but detected by how evenly responses arrive.
-const TIMED: [WallId; 2] = [WallId::A4, WallId::A5];
-
 /// Share of the server's CPUs used by other processes, above which a CPU wall of the server looks
 /// the same as one that they cause.
 const CROWDED: f64 = 0.15;
-/// Share of a thread's runnable time spent waiting for a CPU, above which the wait matters.
-const WAITS: f64 = 0.10;
-
-/// Whether a generator at its limit can cause this wall of the server: it sends to some workers
-/// while others wait (K14), and on shared CPUs it is itself the neighbour (S6).
-fn brings_about(case: &Case<'_>, server: WallId) -> bool {
-    server == WallId::K14 || server == WallId::S6 && case.shares_cpus()
-}
 
 /// A wall is named when it is at least this many times as probable as the next one.
 const ODDS_MIN: f64 = 3.0;
@@ -63,31 +52,31 @@ pub(crate) fn decide(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
 
 fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
     let counted = COUNTED.walls.iter().find_map(|listed| match listed.ask(case) {
-        Test::Seen(seen) if !hides(case, listed.wall, &seen) => Some((listed.wall, seen)),
+        Test::Seen(seen) if !is_doubted(case, listed, &seen) => Some((listed.wall, seen)),
         _ => None,
     });
     if let Some((wall, seen)) = counted {
-        if let Some(verdict) = two_limits(case, wall, &seen) {
-            return verdict;
+        if let Some(other) = relations::beside(case, wall) {
+            return both(case, other, (wall, seen));
         }
         return named(case, wall, add_ramp(seen, ramp, wall));
     }
     // A generator that is frozen, late or throttled breaks accounts: the cause is named, not the
     // symptom.
     let client = CLIENT.first_seen(case);
-    if let (None, Some((wall, seen))) = (&client, MEASUREMENT.first_of(case, WallId::M1)) {
+    if let (None, Some((wall, seen))) = (&client, ACCOUNTS.first_seen(case)) {
         return invalid(case, wall, seen);
     }
     let server = SERVER.first_seen(case);
     let server = server.map(|(wall, seen)| {
         let seen = add_queue(add_ramp(seen, ramp, wall), case);
-        (wall, add_overflow(seen, case))
+        (wall, add_explained(seen, case))
     });
     let is_at_limit = client.is_some();
     let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
     match (client, server) {
         (Some((client, mut seen)), Some((server, _)))
-            if is_at_limit && brings_about(case, server) =>
+            if is_at_limit && relates(case, server, Relation::CausedBy, client) =>
         {
             seen.against.push(format!(
                 "the server also shows {} ({server}), which a generator at its limit can cause",
@@ -111,11 +100,13 @@ fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> V
     if let Some(left) = remaining::refusing(case, wall, seen.clone()) {
         return one_of(case, left);
     }
-    let is_shared = [WallId::S1, WallId::S4, WallId::S6].contains(&wall);
-    if let Some(left) = remaining::short_of_memory(case, wall, &seen).filter(|_| is_shared) {
+    let may_be = |other: WallId| relates(case, wall, Relation::MayBe, other);
+    let memory = remaining::short_of_memory(case, wall, &seen);
+    if let Some(left) = memory.filter(|left| left.walls.iter().any(|one| may_be(*one))) {
         return one_of(case, left);
     }
-    if let Some((holder, held)) = walls::at_most_requests(case).filter(|_| is_shared) {
+    let at_most = walls::at_most_requests(case).filter(|(holder, _)| may_be(*holder));
+    if let Some((holder, held)) = at_most {
         return match for_a_cpu(case) <= FEW {
             true => named(case, holder, add_ramp(held, ramp, holder)),
             false => one_of(case, remaining::waiting_or_busy(case, (holder, held), (wall, seen))),
@@ -151,25 +142,17 @@ fn waiting(case: &Case<'_>) -> Option<(WallId, Seen)> {
     })
 }
 
-/// A server that lacks CPU time accepts late, so its accept queue overflows.
-fn add_overflow(mut seen: Seen, case: &Case<'_>) -> Seen {
-    if let Test::Seen(overflow) = walls::overflow(case) {
-        seen.findings.extend(overflow.findings);
-    }
+/// What a wall explains is evidence of it: a server that lacks CPU time accepts late, so its accept
+/// queue overflows.
+fn add_explained(mut seen: Seen, case: &Case<'_>) -> Seen {
+    seen.findings.extend(relations::explained(case).findings);
     seen
 }
 
 /// Whether broken gates invalidate the evidence of a counted limit.
-fn hides(case: &Case<'_>, wall: WallId, seen: &Seen) -> bool {
-    let of_server = [Family::HardCounter, Family::ThreadStates];
-    let is_said = match wall {
-        WallId::A4 => walls::says_so(case) || walls::counts(case),
-        // Stops that the runtime or its threads report do not depend on the generator.
-        _ => seen.findings.iter().any(|finding| of_server.contains(&finding.family)),
-    };
-    let is_timed = TIMED.contains(&wall) && !is_said;
-    let breaks_time = OF_TIME.iter().any(|id| gates::is_broken(case.point, *id));
-    !gates::is_rate_known(case.point) || is_timed && breaks_time
+fn is_doubted(case: &Case<'_>, listed: &Listed, seen: &Seen) -> bool {
+    let breaks_time = || OF_TIME.iter().any(|id| gates::is_broken(case.point, *id));
+    !gates::is_rate_known(case.point) || listed.is_of_time(case, seen) && breaks_time()
 }
 
 /// Without a known cause, the verdict names the fault in the responses or the window. The figures
@@ -178,8 +161,7 @@ fn last_resort(case: &Case<'_>, verdict: Verdict) -> Verdict {
     if matches!(verdict.wall, Named::Wall(_)) {
         return verdict;
     }
-    let seen = [WallId::M4, WallId::M3].into_iter().find_map(|m| MEASUREMENT.first_of(case, m));
-    let Some((wall, seen)) = seen else { return verdict };
+    let Some((wall, seen)) = MEASUREMENT.first_seen(case) else { return verdict };
     Verdict {
         wall: Named::Wall(wall),
         name: wall.name().to_string(),
@@ -198,22 +180,6 @@ pub(crate) struct RampSays {
     pub(crate) is_rising: bool,
     /// The same as evidence.
     pub(crate) seen: Seen,
-}
-
-/// A CPU quota and a full link have separate counters, and neither imitates the other.
-fn two_limits(case: &Case<'_>, wall: WallId, seen: &Seen) -> Option<Verdict> {
-    if wall != WallId::S3 {
-        return None;
-    }
-    let is_link = |listed: &&walls::Listed| {
-        [WallId::K8, WallId::K9, WallId::C5, WallId::C6].contains(&listed.wall)
-    };
-    let (link, more) =
-        COUNTED.walls.iter().filter(is_link).find_map(|listed| match listed.ask(case) {
-            Test::Seen(more) => Some((listed.wall, more)),
-            _ => None,
-        })?;
-    Some(both(case, (link, more), (wall, seen.clone())))
 }
 
 /// Adds the alternatives that the evidence leaves open, and withdraws the name when one of them is
@@ -367,15 +333,8 @@ fn invalid(case: &Case<'_>, wall: WallId, seen: Seen) -> Verdict {
 /// Whether other processes use so much of the server's CPUs that they may be what makes them busy
 /// (S6), when the test of S6 could not decide.
 fn is_crowded(case: &Case<'_>, wall: WallId) -> bool {
-    let is_cpu = match wall {
-        WallId::S1 | WallId::S4 => true,
-        // A thread that hardly waits for a CPU would gain little from an empty host.
-        WallId::S2 => {
-            case.hottest_server_thread().is_some_and(|hot| hot.wait > WAITS * hot.wanted())
-        }
-        _ => false,
-    };
-    is_cpu && case.neighbours().is_some_and(|share| share > CROWDED)
+    relations::may_be_neighbours(case, wall)
+        && case.neighbours().is_some_and(|share| share > CROWDED)
 }
 
 /// Other processes use the server's CPUs and may be the wall.
@@ -423,7 +382,7 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             }
             let mut seen = add_queue(of_ramp, case);
             let has_time = case.server_has_slack() == Some(true);
-            if let Some(left) = remaining::refusing(case, busiest(case), seen.clone())
+            if let Some(left) = remaining::refusing(case, walls::busiest(case), seen.clone())
                 && !has_time
             {
                 return one_of(case, left);
@@ -518,13 +477,6 @@ const UNTOLD: &str = "no limit is seen at this load; more levels would show one"
 
 /// The requests count as inside the server when more than this share of those in flight is there.
 const INSIDE: f64 = 0.7;
-
-/// The CPU wall that the server is closest to.
-fn busiest(case: &Case<'_>) -> WallId {
-    let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
-    let is_one = case.server_utilisation().is_some_and(|used| hottest > used);
-    if is_one { WallId::S2 } else { WallId::S1 }
-}
 
 /// Whether most requests were at the server while both sides had CPU to spare.
 fn waits_at_server(case: &Case<'_>) -> bool {

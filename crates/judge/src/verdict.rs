@@ -112,8 +112,8 @@ pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) 
         Outcome::Complete | Outcome::Interrupted => None,
     };
     let Some(why) = why else { return perturb::apply(verdict, context.perturbations) };
-    let look = "check the server: is it alive, and what does its log say".to_string();
-    let curl = look_at("-v", context.trial, points);
+    let look = Step::from("check the server: is it alive, and what does its log say");
+    let curl = Step::from(look_at("-v", context.trial, points));
     let responds = fault.is_some() || points.iter().any(Point::is_refused);
     let next = if responds { vec![curl] } else { vec![look, curl] };
     Verdict { name: why.to_string(), next, ..undecided() }

@@ -1,12 +1,12 @@
 //! The walls that this version can name: one file per wall, all of the same shape.
 //!
 //! A test looks at one point and says whether the signals of its wall are present, with the
-//! evidence sorted into families. How many families are needed, and which wall to name when two
-//! show, is decided in one place, `verdict.rs`.
+//! evidence sorted into families. How many families are needed is decided in `decide.rs`, and which
+//! wall to name when two show by the groups here and by `relations.rs`.
 //!
 //! To add a wall, write its file and its row here. The group and the place in it decide which wall
-//! is named first; the row says what an experiment would find. Its evidence goes into
-//! `evidence_tests`.
+//! is named first; the row says what its test needs and what an experiment would find. A wall that
+//! another one imitates has a row in `relations.rs`. Its evidence goes into `evidence_tests`.
 
 mod accept_queue;
 mod application_lock;
@@ -57,18 +57,17 @@ pub(crate) mod elimination;
 mod evidence_tests;
 mod loss;
 mod predicts;
+pub(crate) mod relations;
 mod shaping;
-mod unreported;
 mod waiting;
 mod windows;
 
-pub(crate) use accept_queue::overflow;
-pub(crate) use limiter::{counts, refused_beside, says_so};
+pub(crate) use limiter::refused_beside;
 pub(crate) use loss::resent;
 pub(crate) use memory::unexplained as unexplained_stalls;
 pub(crate) use most_requests::at_most_requests;
 pub(crate) use predicts::{CLIENT_CAN, LOAD, LOAD_LIMITS, Predicts, SERVER_CPU, SOMETHING_WAITS};
-pub(crate) use server_cpu::with_unread;
+pub(crate) use server_cpu::{busiest, with_unread};
 pub(crate) use server_thread::takes_turns;
 
 use crate::case::{Case, WARM, percent};
@@ -223,16 +222,57 @@ pub struct Listed {
     pub test: fn(&Case<'_>) -> Test,
     /// What it predicts about experiments; nothing if no experiment can tell about the wall.
     pub predicts: Option<Predicts>,
+    /// What its test reads of the load.
+    needs: Needs,
+    /// For a wall that is seen by when responses arrive: whether these signals show it however
+    /// punctual the generator is.
+    timed: Option<fn(&Case<'_>, &Seen) -> bool>,
+}
+
+/// What a test reads of the load. Another tool that makes it reports less than our engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// Nothing that a tool does not report.
+    Report,
+    /// The received bytes, which some tools report.
+    Bytes,
+    /// What none reports: outcomes of connections, our classes of errors, good responses by tenths
+    /// of a second, send delays, bytes sent.
+    Engine,
 }
 
 const fn wall(wall: WallId, test: fn(&Case<'_>) -> Test) -> Listed {
-    Listed { wall, test, predicts: None }
+    Listed { wall, test, predicts: None, needs: Needs::Report, timed: None }
 }
 
 impl Listed {
     /// What its test finds in a case.
     pub fn ask(&self, case: &Case<'_>) -> Test {
-        unreported::test(self.wall, self.test, case)
+        let is_missing = match self.needs {
+            Needs::Report => false,
+            Needs::Bytes => case.point.bytes.received == 0,
+            Needs::Engine => true,
+        };
+        if case.is_told() && is_missing {
+            return Test::Untested;
+        }
+        match (self.test)(case) {
+            Test::Seen(seen) if relations::is_explained(case, self.wall, &seen) => Test::NotSeen,
+            test => test,
+        }
+    }
+
+    /// Whether a generator that is late can show these signals as well.
+    pub(crate) fn is_of_time(&self, case: &Case<'_>, seen: &Seen) -> bool {
+        self.timed.is_some_and(|is_said| !is_said(case, seen))
+    }
+
+    const fn needs(self, needs: Needs) -> Self {
+        Self { needs, ..self }
+    }
+
+    const fn timed(self, is_said: fn(&Case<'_>, &Seen) -> bool) -> Self {
+        Self { timed: Some(is_said), ..self }
     }
 
     const fn predicts(self, predicts: Predicts) -> Self {
@@ -255,37 +295,44 @@ pub struct WallGroup {
 /// imitate all other walls.
 pub const COUNTED: WallGroup = WallGroup {
     walls: &[
-        wall(WallId::C8, client_files::test),
-        wall(WallId::C7, client_ports::test),
-        wall(WallId::K3, server_files::test),
+        wall(WallId::C8, client_files::test).needs(Needs::Engine),
+        wall(WallId::C7, client_ports::test).needs(Needs::Engine),
+        wall(WallId::K3, server_files::test).needs(Needs::Engine),
         wall(WallId::K10, conntrack::test),
-        wall(WallId::K1, accept_queue::test),
+        wall(WallId::K1, accept_queue::test).needs(Needs::Engine),
         wall(WallId::K2, syn_queue::test),
-        wall(WallId::A4, limiter::test).predicts(SOMETHING_WAITS),
+        wall(WallId::A4, limiter::test)
+            .needs(Needs::Engine)
+            .timed(limiter::is_said)
+            .predicts(SOMETHING_WAITS),
         wall(WallId::S3, cpu_quota::test).follows(SERVER_CPU),
         wall(WallId::N4, provider_limit::test),
-        wall(WallId::K8, server_link::test).follows(&[Resource::ResponseBytes]),
-        wall(WallId::K9, packet_rate::test).follows(&[Resource::Connections]),
-        wall(WallId::C5, client_link::test).follows(&[Resource::ResponseBytes]),
+        wall(WallId::K8, server_link::test).needs(Needs::Bytes).follows(&[Resource::ResponseBytes]),
+        wall(WallId::K9, packet_rate::test).needs(Needs::Bytes).follows(&[Resource::Connections]),
+        wall(WallId::C5, client_link::test)
+            .needs(Needs::Engine)
+            .follows(&[Resource::ResponseBytes]),
         wall(WallId::C6, client_packets::test).follows(&[Resource::Connections]),
         wall(WallId::K5, receive_backlog::test),
-        wall(WallId::A5, pauses::test),
+        wall(WallId::A5, pauses::test).needs(Needs::Engine).timed(pauses::is_said),
     ],
 };
 
-/// The measurement itself.
+/// Accounts that do not agree: there is no rate.
+pub const ACCOUNTS: WallGroup = WallGroup { walls: &[wall(WallId::M1, not_a_rate::test)] };
+
+/// Faults in the responses or the window: there is a rate, and it is no ceiling.
 pub const MEASUREMENT: WallGroup = WallGroup {
     walls: &[
-        wall(WallId::M1, not_a_rate::test),
-        wall(WallId::M4, wrong_responses::test),
-        wall(WallId::M3, unsteady::test),
+        wall(WallId::M4, wrong_responses::test).needs(Needs::Engine),
+        wall(WallId::M3, unsteady::test).needs(Needs::Engine),
     ],
 };
 
 /// The generator's punctuality and CPU, and how fast it reads.
 pub const CLIENT: WallGroup = WallGroup {
     walls: &[
-        wall(WallId::C4, late_generator::test),
+        wall(WallId::C4, late_generator::test).needs(Needs::Engine),
         wall(WallId::C1, client_cpu::test).predicts(CLIENT_CPU),
         wall(WallId::C2, client_thread::test).predicts(CLIENT_LOOPS),
         wall(WallId::C9, client_reads::test),
@@ -300,7 +347,7 @@ pub const SERVER: WallGroup = WallGroup {
         wall(WallId::K4, receive_cpu::test),
         wall(WallId::S7, spinning::test),
         wall(WallId::S4, cpu_mask::test).follows(SERVER_CPU),
-        wall(WallId::K14, uneven_load::test).follows(&[Resource::Connections]),
+        wall(WallId::K14, uneven_load::test).needs(Needs::Engine).follows(&[Resource::Connections]),
         wall(WallId::S1, server_cpu::test).follows(SERVER_CPU),
         wall(WallId::S2, server_thread::test).follows(SERVER_CPU),
     ],
@@ -310,7 +357,9 @@ pub const SERVER: WallGroup = WallGroup {
 pub const APPLICATION: WallGroup = WallGroup {
     walls: &[
         wall(WallId::A3, downstream::test).predicts(SOMETHING_WAITS),
-        wall(WallId::A8, short_connections::test).follows(&[Resource::Connections]),
+        wall(WallId::A8, short_connections::test)
+            .needs(Needs::Engine)
+            .follows(&[Resource::Connections]),
         wall(WallId::A6, storage::test),
         wall(WallId::A10, blocked_log::test),
         wall(WallId::A1, application_lock::test).predicts(SOMETHING_WAITS),
@@ -334,19 +383,10 @@ pub const OFFERED: WallGroup = WallGroup {
 };
 
 /// All of them, in the order of their tests.
-pub const GROUPS: [&WallGroup; 7] =
-    [&COUNTED, &MEASUREMENT, &CLIENT, &SERVER, &APPLICATION, &PATH, &OFFERED];
+pub const GROUPS: [&WallGroup; 8] =
+    [&COUNTED, &ACCOUNTS, &MEASUREMENT, &CLIENT, &SERVER, &APPLICATION, &PATH, &OFFERED];
 
 impl WallGroup {
-    /// This wall of the group, if its signals are present.
-    pub fn first_of(&self, case: &Case<'_>, wall: WallId) -> Option<(WallId, Seen)> {
-        let listed = self.walls.iter().find(|listed| listed.wall == wall)?;
-        match listed.ask(case) {
-            Test::Seen(seen) => Some((wall, seen)),
-            Test::NotSeen | Test::Untested => None,
-        }
-    }
-
     /// The first wall of the group whose signals are present.
     pub fn first_seen(&self, case: &Case<'_>) -> Option<(WallId, Seen)> {
         self.walls.iter().find_map(|listed| match listed.ask(case) {

@@ -221,7 +221,7 @@ fn narrow(verdict: &mut Verdict, made: &[Perturbation]) {
     } else if !made.iter().any(|one| SERVER_CPU.contains(&one.resource)) {
         let next =
             "let experiments also lower the server's CPU quota: --confirm --may-touch-server";
-        verdict.next.insert(0, next.to_string());
+        verdict.next.insert(0, next.into());
     }
 }
 

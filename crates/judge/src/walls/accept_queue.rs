@@ -27,25 +27,7 @@ const SLOW_CONNECT_NS: u64 = 500_000_000;
 /// the client believes in waits until the queue has room.
 const NEAR_FULL: f64 = 0.75;
 
-/// Walls of a server that has no CPU time to accept.
-const NO_TIME: [fn(&Case<'_>) -> Test; 4] = [
-    super::server_cpu::test,
-    super::server_thread::test,
-    super::cpu_mask::test,
-    super::neighbours::test,
-];
-
 pub fn test(case: &Case<'_>) -> Test {
-    match overflow(case) {
-        Test::Seen(_) if NO_TIME.iter().any(|test| matches!(test(case), Test::Seen(_))) => {
-            Test::NotSeen
-        }
-        test => test,
-    }
-}
-
-/// Evidence of an overflow, whatever makes the server accept late.
-pub(crate) fn overflow(case: &Case<'_>) -> Test {
     let Some(overflows) = case.server_tcp("TcpExt.ListenOverflows") else { return Test::Untested };
     let is_slow = connecting_is_slow(case);
     if overflows == 0 || !(is_slow || is_left_out(case)) {

@@ -21,7 +21,7 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     }
     let Some(busy_outside) = case.busy(Whose::Server, &outside) else { return Test::Untested };
-    let mut seen = match super::server_cpu::test(case) {
+    let mut seen = match super::server_cpu::full(case) {
         Test::Seen(seen) if busy_outside < 0.5 => seen,
         Test::Untested => return Test::Untested,
         _ => return Test::NotSeen,

@@ -17,7 +17,7 @@
 //! Confirm: a lower rate, more threads or a second host makes the generator delay collapse.
 //! Source: G. Tene, How NOT to Measure Latency; Nighthawk's and fortio's counters of late sends.
 
-use super::{Family, Seen, Test, client_cpu, client_thread};
+use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use crate::gates::release::{self, Moved};
 use model::histogram::Summary;
@@ -26,12 +26,13 @@ use model::punctual::is_moved;
 use model::standing::Figure;
 use model::units::{show_count, show_ns};
 
+/// Whether it is known that the generator was on time.
+pub(super) fn is_on_time(case: &Case<'_>) -> bool {
+    test(case) == Test::NotSeen
+}
+
 pub fn test(case: &Case<'_>) -> Test {
-    let is_full = |test: fn(&Case<'_>) -> Test| matches!(test(case), Test::Seen(_));
-    if !case.is_open()
-        && (case.point.unseen_ns.is_none()
-            || [client_cpu::test, client_thread::test].map(is_full).contains(&true))
-    {
+    if !case.is_open() && case.point.unseen_ns.is_none() {
         return Test::NotSeen;
     }
     if case.point.latency_ns.count == 0 {
@@ -140,9 +141,10 @@ fn moved_asked(case: &Case<'_>) -> Option<Moved> {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
-    use crate::walls::Test;
+    use crate::walls::{CLIENT, Test};
     use model::histogram::Summary;
     use model::load::LoadModel;
+    use model::wall::WallId;
 
     #[test]
     fn a_late_generator_is_seen_and_a_punctual_one_is_not() {
@@ -225,6 +227,7 @@ mod tests {
         assert!(!seen.fix.as_ref().unwrap().contains("-R"), "there is no rate to lower: {seen:?}");
         fixture.trial.threads = 1;
         fixture.worker(0.98, 0.01);
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the generator is full: C2");
+        let first = CLIENT.first_seen(&fixture.case()).map(|(wall, _)| wall);
+        assert_eq!(first, Some(WallId::C2), "the generator is full");
     }
 }

@@ -51,18 +51,6 @@ const MOST: f64 = 0.5;
 /// Share of the requests inside the server that sleepers must hold.
 const HELD_MIN: f64 = 0.70;
 
-/// Limits of the host, which make requests wait as a limiter does.
-const OF_THE_HOST: [fn(&Case<'_>) -> Test; 8] = [
-    super::cpu_quota::test,
-    super::provider_limit::test,
-    super::server_link::test,
-    super::packet_rate::test,
-    super::client_link::test,
-    super::client_packets::test,
-    super::receive_backlog::test,
-    super::pauses::test,
-];
-
 pub fn test(case: &Case<'_>) -> Test {
     if says_so(case)
         && let Some(seen) = told(case)
@@ -116,15 +104,21 @@ pub(crate) fn refused_beside(case: &Case<'_>) -> Option<f64> {
     (share >= MOST || is_even).then_some(share)
 }
 
+/// Whether it limits however late the generator is: the server says so, or something counts the
+/// good responses.
+pub(super) fn is_said(case: &Case<'_>, _: &Seen) -> bool {
+    says_so(case) || counts(case)
+}
+
 /// Whether the server itself gives the reason for refusing: most refusals have status 429.
-pub(crate) fn says_so(case: &Case<'_>) -> bool {
+fn says_so(case: &Case<'_>) -> bool {
     let too_many = case.point.status_codes.get("429").copied().unwrap_or(0);
     refused_share(case).is_some() && 2 * too_many > refused(case)
 }
 
 /// Whether something counts the good responses: they arrive evenly, which a late generator does not
 /// cause, and most of the time the server that refuses the others holds no good request.
-pub(crate) fn counts(case: &Case<'_>) -> bool {
+fn counts(case: &Case<'_>) -> bool {
     let latency_ns = case.point.latency_good_ns.as_ref().and_then(|good| good.mean);
     let in_flight = latency_ns.map(|mean_ns| mean_ns as f64 / 1e9 * case.point.rate);
     in_flight.is_some_and(|good| good < GOOD_IN_FLIGHT_MAX) && refusing(case).is_some()
@@ -212,9 +206,6 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let held = asleep / (waiting.in_flight - waiting.unread).max(0.5);
     let explained = asleep_at_light_load(case, asleep)?;
     let is_flat = case.still_grows() == Some(false);
-    if OF_THE_HOST.iter().any(|test| matches!(test(case), Test::Seen(_))) {
-        return None;
-    }
     if storage::is_always_used(waiting) {
         return None;
     }

@@ -1,7 +1,7 @@
 //! The wall at which most requests in flight wait: A1, A3 or A4.
 
 use super::waiting::{MOST, Waiting};
-use super::{Seen, application_lock, downstream, limiter};
+use super::{Seen, application_lock, downstream, limiter, relations};
 use crate::case::Case;
 use crate::waits::{self, Waits};
 use model::reading::Doing;
@@ -37,6 +37,9 @@ const HOLDERS: [Holder; 3] = [
 pub(crate) fn at_most_requests(case: &Case<'_>) -> Option<(WallId, Seen)> {
     let waiting = Waiting::count(case).filter(|_| waits::of(case) != Waits::No)?;
     let holds = |one: &&Holder| (one.count)(&waiting) >= MOST * waiting.in_flight;
-    let seen = |one: &Holder| Some((one.wall, (one.held)(case, &waiting)?));
+    let seen = |one: &Holder| {
+        let seen = (one.held)(case, &waiting)?;
+        (!relations::is_explained(case, one.wall, &seen)).then_some((one.wall, seen))
+    };
     HOLDERS.iter().filter(holds).find_map(seen)
 }

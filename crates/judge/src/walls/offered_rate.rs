@@ -35,7 +35,7 @@ pub fn test(case: &Case<'_>) -> Test {
     // Another tool does not report when it sent; all that is known is that it got its responses.
     let is_prompt = case.is_told() || lag_ns.is_some_and(|lag_ns| lag_ns <= LAG_MAX_NS);
     let found_room = case.queued_share().is_some_and(|share| share <= QUEUED_MAX);
-    let is_harmless = found_room && late_generator::test(case) == Test::NotSeen;
+    let is_harmless = found_room && late_generator::is_on_time(case);
     if keeps_up(case) != Some(true) || !(is_prompt || is_harmless) {
         return Test::NotSeen;
     }

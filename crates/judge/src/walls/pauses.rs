@@ -45,6 +45,12 @@ const OWN_MAX: f64 = 0.25;
 /// Share of periods throttled above which a group's throttling may be the pauses.
 const THROTTLED_MAX: f64 = 0.05;
 
+/// Stops that the runtime or its threads report do not depend on the generator.
+pub(super) fn is_said(_: &Case<'_>, seen: &Seen) -> bool {
+    let of_server = [Family::HardCounter, Family::ThreadStates];
+    seen.findings.iter().any(|finding| of_server.contains(&finding.family))
+}
+
 pub fn test(case: &Case<'_>) -> Test {
     let far = case.far();
     let is_read = far.doing.is_some() || far.runtime.is_some() || far.server_cpus_series.len() > 1;

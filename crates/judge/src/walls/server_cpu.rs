@@ -16,11 +16,18 @@ use super::{Family, Seen, Test, application_lock};
 use crate::case::{Case, Whose, percent};
 use crate::waits::UNREAD_MIN;
 use model::step::Step;
+use model::wall::WallId;
+use observe::ThreadShare;
 
 /// Share of the allowed CPU time in which the server's threads must have been runnable.
 const WANTED_MIN: f64 = 0.60;
 
 pub fn test(case: &Case<'_>) -> Test {
+    full(case)
+}
+
+/// Whether the CPUs that the server may use are full, however many those are.
+pub(super) fn full(case: &Case<'_>) -> Test {
     let (Some(cpus), Some(threads)) = (case.server_cpus(), &case.far().server_threads) else {
         return Test::Untested;
     };
@@ -46,6 +53,13 @@ pub fn test(case: &Case<'_>) -> Test {
     let mut seen = with_unread(case, seen);
     seen.next.extend(super::short_connections::step(case).map(Step::from));
     Test::Seen(seen)
+}
+
+/// The CPU wall that the server is closest to.
+pub(crate) fn busiest(case: &Case<'_>) -> WallId {
+    let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
+    let is_one = case.server_utilisation().is_some_and(|used| hottest > used);
+    if is_one { WallId::S2 } else { WallId::S1 }
 }
 
 /// Adds the share of sampled server sockets with requests the application has not read.

@@ -1,7 +1,7 @@
 //! `ceiling find URL --slo TERMS`: the highest rate that holds an objective.
 
 use crate::arrivals::Spread;
-use crate::ask::{Ask, churn};
+use crate::ask::{Ask, churn, shown};
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::shape::Shape;
