@@ -2,24 +2,14 @@
 //!
 //! The mean of a host hides a single full CPU.
 
+use super::HostChart;
 use super::side::{Drawn, Side};
-use super::{HostChart, Of};
 use crate::hosts::Waits;
 use crate::page::{Block, Column, Grid, GridRow};
 use crate::wording::or_dash;
 use observe::{CpuShare, Line, STATES, mean_shares};
 
-pub(super) const CHART: HostChart = HostChart {
-    id: "cpus",
-    title: "CPU by CPU",
-    row: "cpus",
-    reads: &["cpus"],
-    of: Of::Host,
-    why: "",
-    draw,
-};
-
-fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let busy = side.time.cpus(side.clocked);
     if busy.is_empty() {
         return Drawn::Absent;

@@ -1,22 +1,12 @@
 //! What the server's threads were doing when they were sampled.
 
+use super::HostChart;
 use super::side::{Drawn, OverTime, Side};
-use super::{HostChart, Of};
 use crate::page::{Axis, Block, ChartShape, Series, Unit};
 use model::metric::Kind;
 use model::reading::{Data, Doing};
 
-pub(super) const CHART: HostChart = HostChart {
-    id: "thread-states",
-    title: "States of server threads",
-    row: "thread-states",
-    reads: &["server_threads_now"],
-    of: Of::Server,
-    why: "its files could not be read",
-    draw,
-};
-
-fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let pick = |data: &Data| {
         let Data::ServerThreadsNow(threads) = data else { return Vec::new() };
         let share = |doing: &Doing| {

@@ -1,26 +1,16 @@
 //! Which CPU served which interrupt: a matrix of queues and CPUs, with the affinity masks.
 
+use super::HostChart;
 use super::side::{Drawn, Side};
-use super::{HostChart, Of};
 use crate::page::{Across, Block, Column, Grid, GridRow};
 use model::order::OrderBy as _;
 use model::units::{parse_cpus, show_count};
 use observe::InterruptUse;
 
-pub(super) const CHART: HostChart = HostChart {
-    id: "interrupts",
-    title: "Interrupts by queue",
-    row: "interrupts",
-    reads: &["interrupts"],
-    of: Of::Host,
-    why: "",
-    draw,
-};
-
 /// Interrupts with a row of their own; the others are summed.
 const ROWS_MAX: usize = 16;
 
-fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let Some((mut used, when)) = side.seen(|of| of.interrupts.clone()) else {
         return Drawn::Absent;
     };

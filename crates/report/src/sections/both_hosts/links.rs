@@ -1,27 +1,17 @@
 //! Bytes on the wire of each interface, and the capacity of its link.
 
+use super::HostChart;
 use super::side::{Drawn, Lines, Side, most};
-use super::{HostChart, Of};
 use crate::page::{Axis, Unit};
 use model::metric::Kind;
 use model::reading::{Data, Interface};
 use model::units::show_bytes;
 use observe::{Capacity, capacities};
 
-pub(super) const CHART: HostChart = HostChart {
-    id: "links",
-    title: "Interfaces",
-    row: "links",
-    reads: &["interfaces"],
-    of: Of::Network,
-    why: "",
-    draw,
-};
-
 /// Bytes of a frame that the interface does not count: FCS, preamble and gap.
 const FRAME_EXTRA_BYTES: f64 = 24.0;
 
-fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     // Providers do not count framing, so lines with a stated limit are drawn without it.
     let is_stated = side.stated().is_some_and(|limits| limits.bits_s.is_some());
     let (extra_bytes, counted) = match is_stated {

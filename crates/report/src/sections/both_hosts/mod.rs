@@ -1,33 +1,20 @@
 //! Both hosts side by side: the readings of the probes, chart by chart, on one time axis.
 //!
-//! Each chart is one file of the same shape: what it reads, on which hosts, and a function that
-//! draws it for one host. The registry below lists the charts in reading order. A host without
-//! readings for a chart has no such chart; a line says whether it was always zero, not read, or
-//! failed.
+//! The table in `charts.rs` lists the charts in reading order: what each reads, on which hosts, and
+//! what it draws. A host without readings for a chart has no such chart; a line says whether it was
+//! always zero, not read, or failed.
 
-mod accept_queue;
-mod connections;
-mod conntrack;
+mod charts;
+mod lines;
+mod side;
+
 mod cpus;
-mod disks;
 mod doing;
-mod downstreams;
-mod drivers;
-mod files;
 mod interrupts;
 mod links;
-mod memory;
-mod packets;
-mod pressure;
 mod processes;
-mod qdiscs;
-mod reclaim;
-mod runtime;
-mod side;
-mod sockets;
 mod softirq;
 mod states;
-mod tcp;
 mod threads;
 mod throttling;
 
@@ -35,6 +22,8 @@ use super::network::link_phrase;
 use crate::hosts::near;
 use crate::page::{Block, Fact, List};
 use crate::wording::best_point;
+use charts::REGISTRY;
+use lines::{LineChart, around, grown, was};
 use model::facts::HostFacts;
 use model::run::Run;
 use model::units::show_ns;
@@ -57,6 +46,7 @@ enum Of {
 }
 
 /// A chart in the registry.
+#[derive(Clone, Copy)]
 struct HostChart {
     /// Stable name; with the name of a host it forms the anchor.
     id: &'static str,
@@ -70,38 +60,45 @@ struct HostChart {
     of: Of,
     /// Why a host may lack it; empty where every host has it.
     why: &'static str,
-    /// Draws it for one host.
-    draw: fn(&Side<'_>, &HostChart) -> Drawn,
+    draw: Draw,
 }
 
-/// Every chart in reading order. Evidence from a source links to the first chart that reads it.
-const REGISTRY: &[HostChart] = &[
-    cpus::CHART,
-    states::CHART,
-    threads::OF_CLIENT,
-    threads::OF_SERVER,
-    processes::CHART,
-    doing::CHART,
-    throttling::CHART,
-    pressure::CHART,
-    interrupts::CHART,
-    softirq::CHART,
-    links::CHART,
-    packets::CHART,
-    drivers::CHART,
-    qdiscs::CHART,
-    tcp::CHART,
-    accept_queue::CHART,
-    connections::CHART,
-    sockets::CHART,
-    conntrack::CHART,
-    downstreams::CHART,
-    reclaim::CHART,
-    memory::CHART,
-    disks::CHART,
-    files::CHART,
-    runtime::CHART,
-];
+/// How a chart is drawn for one host.
+#[derive(Clone, Copy)]
+enum Draw {
+    /// As lines.
+    Lines(LineChart),
+    /// In a form of its own.
+    By(fn(&Side<'_>, &HostChart) -> Drawn),
+}
+
+/// A chart of any host that draws nothing yet.
+const fn chart(id: &'static str, title: &'static str, reads: &'static [&'static str]) -> HostChart {
+    let draw = Draw::By(|_, _| Drawn::Absent);
+    HostChart { id, title, row: id, reads, of: Of::Host, why: "", draw }
+}
+
+impl HostChart {
+    const fn of(self, of: Of) -> Self {
+        Self { of, ..self }
+    }
+
+    const fn row(self, row: &'static str) -> Self {
+        Self { row, ..self }
+    }
+
+    const fn without(self, why: &'static str) -> Self {
+        Self { why, ..self }
+    }
+
+    const fn by(self, draw: fn(&Side<'_>, &HostChart) -> Drawn) -> Self {
+        Self { draw: Draw::By(draw), ..self }
+    }
+
+    const fn lines(self, lines: LineChart) -> Self {
+        Self { draw: Draw::Lines(lines), ..self }
+    }
+}
 
 /// Charts in other sections, by the figure of a point that they draw.
 const OF_POINTS: &[(&str, &[&str])] = &[

@@ -1,21 +1,11 @@
 //! What used the CPUs of a host: the processes of the run, and everything else.
 
+use super::HostChart;
 use super::side::{Drawn, Lines, Side};
-use super::{HostChart, Of};
 use crate::page::{Axis, Unit};
 use observe::{Line, Process, STATES, Shares};
 
-pub(super) const CHART: HostChart = HostChart {
-    id: "cpu-processes",
-    title: "Who used the CPUs",
-    row: "cpu-processes",
-    reads: &["client_threads", "server_threads"],
-    of: Of::Host,
-    why: "",
-    draw,
-};
-
-fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let mut lines: Vec<(String, Line)> = Vec::new();
     for (name, process) in [("generator", Process::Client), ("server", Process::Server)] {
         lines.extend(together(side, process).map(|line| (name.to_string(), line)));
@@ -67,6 +57,7 @@ fn busy(side: &Side<'_>) -> Line {
 
 #[cfg(test)]
 mod tests {
+    use super::super::charts::REGISTRY;
     use super::super::side::sides;
     use super::*;
     use crate::fixtures;
@@ -75,14 +66,15 @@ mod tests {
     use model::run::Run;
 
     fn charts(run: &Run) -> Vec<Chart> {
-        let chart = |side: &Side<'_>| match side.draw(&CHART) {
+        let chart = REGISTRY.iter().find(|chart| chart.id == "cpu-processes").unwrap();
+        let drawn = |side: &Side<'_>| match side.draw(chart) {
             Drawn::Blocks(mut blocks) => match blocks.remove(0) {
                 Block::Chart(chart) => chart,
                 other => panic!("{other:?}"),
             },
             _ => panic!("no chart of {}", side.whose),
         };
-        sides(run).iter().map(chart).collect()
+        sides(run).iter().map(drawn).collect()
     }
 
     fn names(chart: &Chart) -> Vec<&str> {

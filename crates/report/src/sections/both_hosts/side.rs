@@ -1,7 +1,7 @@
 //! One host of a run, with everything that its charts need.
 
 use super::super::timeline::{over_run, windows};
-use super::{HostChart, Of};
+use super::{Draw, HostChart, Of};
 use crate::hosts::{FAR, near, origin_ns, since_origin_s};
 use crate::page::{Across, Axis, Block, Chart, ChartShape, Grid, Limit, Series, Unit, View};
 use crate::wording::{best_point, plural, point_phrase};
@@ -160,7 +160,10 @@ impl Side<'_> {
 
     pub(super) fn draw(&self, chart: &HostChart) -> Drawn {
         match chart.reads.iter().any(|source| self.sources.contains(source)) {
-            true => (chart.draw)(self, chart),
+            true => match &chart.draw {
+                Draw::Lines(lines) => lines.draw(self, chart),
+                Draw::By(draw) => draw(self, chart),
+            },
             false => Drawn::Absent,
         }
     }

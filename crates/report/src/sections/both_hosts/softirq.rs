@@ -1,7 +1,7 @@
 //! Receive work of each CPU: packets processed in softirq, drops, and polls cut short.
 
+use super::HostChart;
 use super::side::{Drawn, Side};
-use super::{HostChart, Of};
 use crate::page::{Block, Column, Grid, GridRow};
 use crate::wording::or_dash;
 use model::metric::Kind;
@@ -9,17 +9,7 @@ use model::reading::Data;
 use model::units::show_count;
 use observe::Line;
 
-pub(super) const CHART: HostChart = HostChart {
-    id: "softirq",
-    title: "Receive softirq by CPU",
-    row: "softirq",
-    reads: &["softnet", "softirqs"],
-    of: Of::Host,
-    why: "",
-    draw,
-};
-
-fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let pick = |data: &Data| {
         let Data::Softnet(rows) = data else { return Vec::new() };
         rows.iter().map(|row| (row.cpu, f64::from(row.processed))).collect()

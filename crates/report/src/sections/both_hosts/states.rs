@@ -1,22 +1,12 @@
 //! CPU time of a host by state, over the run.
 
+use super::HostChart;
 use super::side::{Drawn, OverTime, Side};
-use super::{HostChart, Of};
 use crate::hosts::Waits;
 use crate::page::{Axis, Block, ChartShape, Series, Unit};
 use observe::STATES;
 
-pub(super) const CHART: HostChart = HostChart {
-    id: "cpu-states",
-    title: "CPU time by state",
-    row: "cpu-states",
-    reads: &["cpus"],
-    of: Of::Host,
-    why: "",
-    draw,
-};
-
-fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let waits = Waits::of(side.run, side.whose);
     let parts = side.time.cpu_states(side.clocked);
     let shown: Vec<_> = parts.into_iter().map(|shares| Some(waits.shown(shares?))).collect();

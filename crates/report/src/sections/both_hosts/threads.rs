@@ -2,37 +2,17 @@
 //!
 //! A thread that runs all the time is full, whatever the mean of the host shows.
 
+use super::HostChart;
 use super::side::{Drawn, Side};
-use super::{HostChart, Of};
 use crate::page::{Block, Column, Grid, GridRow};
 use crate::wording::{or_dash, percent};
 use model::order::OrderBy as _;
 use observe::{DoingShares, Line, Process, ThreadKey, ThreadShare};
 
-pub(super) const OF_CLIENT: HostChart = HostChart {
-    id: "client-threads",
-    title: "Threads of the generator",
-    row: "threads",
-    reads: &["client_threads"],
-    of: Of::Client,
-    why: "",
-    draw: |side, chart| draw(side, chart, Process::Client),
-};
-
-pub(super) const OF_SERVER: HostChart = HostChart {
-    id: "server-threads",
-    title: "Threads of the server",
-    row: "threads",
-    reads: &["server_threads"],
-    of: Of::Server,
-    why: "the server was not found, or its files could not be read",
-    draw: |side, chart| draw(side, chart, Process::Server),
-};
-
 /// Threads with a row of their own; the others are summed.
 const THREADS_MAX: usize = 16;
 
-fn draw(side: &Side<'_>, chart: &HostChart, process: Process) -> Drawn {
+pub(super) fn draw(side: &Side<'_>, chart: &HostChart, process: Process) -> Drawn {
     let mut used: Vec<(ThreadKey, Line)> =
         side.time.threads(side.clocked, process).into_iter().collect();
     if used.is_empty() {

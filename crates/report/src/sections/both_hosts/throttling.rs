@@ -1,7 +1,7 @@
 //! CPU quotas of control groups: the share of periods in which the group was throttled.
 
+use super::HostChart;
 use super::side::{Drawn, Lines, Side};
-use super::{HostChart, Of};
 use crate::page::{Axis, Unit};
 use model::maps::IntoMap;
 use model::metric::Kind;
@@ -9,17 +9,7 @@ use model::reading::{Data, QuotaUse};
 use observe::Line;
 use std::collections::BTreeMap;
 
-pub(super) const CHART: HostChart = HostChart {
-    id: "throttling",
-    title: "CPU quotas",
-    row: "throttling",
-    reads: &["client_quota", "server_quota"],
-    of: Of::Host,
-    why: "no CPU control group",
-    draw,
-};
-
-fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
+pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let mut lines = of(side, "server_quota", "server");
     lines.extend(of(side, "client_quota", "generator"));
     if lines.is_empty() {
