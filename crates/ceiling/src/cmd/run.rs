@@ -203,8 +203,8 @@ pub fn carry_out(
     let (folder, begun) = begin(&command, &plan, &targets, list.as_deref().ok())?;
     let places = folder.places(list.as_deref().ok()).map_err(Failure::File)?;
     let places = Places { probes, ..places };
-    let experiment =
-        conduct(&command, &plan, (&targets, &places), &folder, begun, (&stop, &mut onlookers))?;
+    let ground = Ground { targets: &targets, places: &places, folder: &folder, stop: &stop };
+    let experiment = conduct(&command, &plan, &ground, begun, &mut onlookers)?;
     onlookers.stop_drawing();
     let runs: Vec<Option<Kept>> =
         experiment.cells.iter().map(|cell| kept(cell, &folder.runs())).collect();
@@ -218,8 +218,8 @@ pub fn carry_out(
         true => to_stdout(&json),
         false => to_stdout(&report::text_experiment(&experiment, &runs, style(&command.colour))),
     };
-    let first = printed.and(document);
-    let written = write_all((&experiment, &runs, json), &folder, (first, outputs), ci);
+    let rest = Rest { experiment: &experiment, runs: &runs, json, outputs, ci };
+    let written = rest.write(&folder, printed.and(document));
     onlookers.end(&experiment, &runs);
     written?;
     if !command.quiet {
@@ -233,27 +233,34 @@ pub fn carry_out(
     Ok(if was_stopped { Code::Interrupted } else { code_of(&experiment, &runs) })
 }
 
-/// Writes every other file of an experiment. After a failure the others are still written; the
-/// first failure is returned.
-fn write_all(
-    (experiment, runs, json): (&Experiment, &[Option<Kept>], String),
-    folder: &Folder,
-    (first, outputs): (Result<(), Failure>, Outputs),
+/// What is still to be written of an experiment when its document is.
+struct Rest<'a> {
+    experiment: &'a Experiment,
+    runs: &'a [Option<Kept>],
+    json: String,
+    outputs: Outputs,
     ci: Ci,
-) -> Result<(), Failure> {
-    let html = LazyCell::new(|| report::html_experiment(experiment, runs).into_bytes());
-    let written = outputs.write_bytes(&|format| match format {
-        Format::Json => json.clone().into_bytes(),
-        _ => html.clone(),
-    });
-    let page = folder.write("report.html", &html).map_err(Failure::File);
-    let all = first.and(page).and(written);
-    let mut report = Report::of_experiment(experiment, runs);
-    if let Err(failure) = &all {
-        report.add_failure(&failure.to_string());
+}
+
+impl Rest<'_> {
+    /// Writes every other file. After a failure the others are still written; the first failure is
+    /// returned, `before` included.
+    fn write(self, folder: &Folder, before: Result<(), Failure>) -> Result<(), Failure> {
+        let Self { experiment, runs, json, outputs, ci } = self;
+        let html = LazyCell::new(|| report::html_experiment(experiment, runs).into_bytes());
+        let written = outputs.write_bytes(&|format| match format {
+            Format::Json => json.clone().into_bytes(),
+            _ => html.clone(),
+        });
+        let page = folder.write("report.html", &html).map_err(Failure::File);
+        let all = before.and(page).and(written);
+        let mut report = Report::of_experiment(experiment, runs);
+        if let Err(failure) = &all {
+            report.add_failure(&failure.to_string());
+        }
+        let of_ci = ci.write(&report, &markdown::of_experiment(experiment, &report));
+        all.and(of_ci)
     }
-    let of_ci = ci.write(&report, &markdown::of_experiment(experiment, &report));
-    all.and(of_ci)
 }
 
 /// The hosts of a plan, from the options and from the file next to the plan.
@@ -396,15 +403,23 @@ fn refuse_another(
     )))
 }
 
+/// Where a plan is carried out, and what ends it early.
+struct Ground<'a> {
+    targets: &'a Targets,
+    places: &'a Places,
+    folder: &'a Folder,
+    stop: &'a AtomicBool,
+}
+
 /// Makes the visits, and writes the experiment so far after each visit.
 fn conduct(
     command: &Ordered<'_>,
     plan: &Plan,
-    (targets, places): (&Targets, &Places),
-    folder: &Folder,
+    ground: &Ground<'_>,
     mut experiment: Experiment,
-    (stop, onlookers): (&AtomicBool, &mut OfExperiment),
+    onlookers: &mut OfExperiment,
 ) -> Result<Experiment, Failure> {
+    let &Ground { targets, places, folder, stop } = ground;
     let runs = folder.runs();
     let before = std::mem::take(&mut experiment.cells);
     let shown = [onlookers.environment(), command.fleet.environment()].concat();
