@@ -1,11 +1,12 @@
 //! Programs and changes that run during the load.
 
+use crate::running::Running;
 use crate::setup::{Actor, Allowance, Door, Host};
 use crate::stage::{self, Place, Seat, Stage};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -13,16 +14,6 @@ use std::time::{Duration, Instant};
 
 /// Port of the listener that never accepts.
 pub const NEGLECTED_PORT: u16 = 8099;
-
-/// A program that is killed when this value is dropped.
-pub struct Running(pub Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// A thread that is stopped when this value is dropped.
 pub struct Playing {

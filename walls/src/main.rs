@@ -19,6 +19,7 @@ mod stage;
 
 mod actors;
 mod perform;
+mod running;
 
 mod draw;
 mod label;
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Action::Run(options) => draw::run_all(&options),
-        Action::Score(options) => score::print(&options),
+        Action::Score(options) => table::print(&options),
         Action::Beside(options) => beside::print(&options),
         Action::Fit(options) => fit::run(&options),
         Action::Knock(options) => knock::run(&options),

@@ -1,6 +1,7 @@
 //! One run: builds the stage, runs the load, and removes everything.
 
-use crate::actors::{self, Playing, Running};
+use crate::actors::{self, Playing};
+use crate::running::Running;
 use crate::options::{Hosts, RunOptions, Watch};
 use crate::ordinary::begin;
 use crate::ports;

@@ -3,16 +3,13 @@
 
 use crate::baseline;
 use crate::label::Label;
-use crate::options::{Hosts, ScoreOptions};
+use crate::options::Hosts;
 use crate::ordinary;
 use crate::rejudge::{Experiments, Sight, judged};
-use crate::scenario::{self, Scenario, Truth};
-use crate::table;
-use anyhow::{Context, Result, bail};
+use crate::scenario::{Scenario, Truth};
 use model::run::Run;
 use model::verdict::{Named, Verdict};
 use model::wall::WallId;
-use std::fs;
 
 /// Whether a verdict is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,48 +92,8 @@ pub enum Standing {
     NoRun,
 }
 
-/// Judges and prints.
-pub fn print(options: &ScoreOptions) -> Result<()> {
-    let mut scored = Vec::new();
-    let mut when = Vec::new();
-    for (folder, label) in Label::all_below(&options.runs)? {
-        if judge::odds::seeds().contains(&label.seed) {
-            bail!(
-                "{} is of seed {}, in which the odds of the judge were counted: score another",
-                folder.display(),
-                label.seed
-            );
-        }
-        let Some(scenario) = scenario::find(&label.scenario) else {
-            eprintln!("walls: {} is no longer a scenario", label.scenario);
-            continue;
-        };
-        let run = match &label.run {
-            Some(run) => Some(store::read(&folder.join(run))?),
-            None => None,
-        };
-        when.extend(run.iter().map(|run| run.record.started_at.clone()));
-        scored.push(score(scenario, &label, run.as_ref()));
-    }
-    if scored.is_empty() {
-        bail!("no labels in {}; walls run makes them", options.runs.display());
-    }
-    scored.sort_by_key(|one| {
-        let place = scenario::all().position(|known| known.name == one.scenario.name);
-        (place, one.seed, one.draw)
-    });
-    if options.all {
-        println!("{}", table::draws(&scored));
-    }
-    print!("{}", table::text(&scored));
-    if let Some(path) = &options.write {
-        let page = table::page(&scored, when.iter().min().map_or("", |first| first));
-        fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
-}
-
-fn score(scenario: &'static Scenario, label: &Label, run: Option<&Run>) -> Scored {
+/// The marks of one drawn scenario.
+pub fn score(scenario: &'static Scenario, label: &Label, run: Option<&Run>) -> Scored {
     let standing = match (&label.tested, run) {
         (_, None) => Standing::NoRun,
         (None, _) => Standing::Untested,

@@ -1,12 +1,15 @@
 //! The tables: right, wrong and unknown by scenario, and which wall was taken for which.
 
 use crate::baseline::{CHECKLIST, HIGHEST};
-use crate::options::Hosts;
+use crate::label::Label;
+use crate::options::{Hosts, ScoreOptions};
 use crate::ordinary;
-use crate::scenario::Scenario;
-use crate::score::{Judge, Mark, Scored, Standing};
+use crate::scenario::{self, Scenario};
+use crate::score::{Judge, Mark, Scored, Standing, score};
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs;
 
 /// Right, wrong and unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -235,7 +238,7 @@ pub fn page(scored: &[Scored], when: &str) -> String {
     }
     out.push_str("\n## The scenarios\n\n| scenario | truth | built | trap |\n|---|---|---|---|\n");
     let is_scored = |known: &&Scenario| scored.iter().any(|one| one.scenario.name == known.name);
-    for one in crate::scenario::all().filter(is_scored) {
+    for one in scenario::all().filter(is_scored) {
         let (truth, built, trap) = (one.truth.word(), one.construction, one.trap);
         let _ = writeln!(out, "| {} | {truth} | {built} | {trap} |", one.name);
     }
@@ -268,13 +271,54 @@ fn machine() -> String {
     format!("{count} CPUs, {model}, Linux {}", kernel.trim())
 }
 
+/// Judges and prints.
+pub fn print(options: &ScoreOptions) -> Result<()> {
+    let mut scored = Vec::new();
+    let mut when = Vec::new();
+    for (folder, label) in Label::all_below(&options.runs)? {
+        if judge::odds::seeds().contains(&label.seed) {
+            bail!(
+                "{} is of seed {}, in which the odds of the judge were counted: score another",
+                folder.display(),
+                label.seed
+            );
+        }
+        let Some(scenario) = scenario::find(&label.scenario) else {
+            eprintln!("walls: {} is no longer a scenario", label.scenario);
+            continue;
+        };
+        let run = match &label.run {
+            Some(run) => Some(store::read(&folder.join(run))?),
+            None => None,
+        };
+        when.extend(run.iter().map(|run| run.record.started_at.clone()));
+        scored.push(score(scenario, &label, run.as_ref()));
+    }
+    if scored.is_empty() {
+        bail!("no labels in {}; walls run makes them", options.runs.display());
+    }
+    scored.sort_by_key(|one| {
+        let place = scenario::all().position(|known| known.name == one.scenario.name);
+        (place, one.seed, one.draw)
+    });
+    if options.all {
+        println!("{}", draws(&scored));
+    }
+    print!("{}", text(&scored));
+    if let Some(path) = &options.write {
+        let page = page(&scored, when.iter().min().map_or("", |first| first));
+        fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn void_labels_are_not_counted() {
-        let scenario = crate::scenario::find("quota").unwrap();
+        let scenario = scenario::find("quota").unwrap();
         let one = |standing, mark| Scored {
             scenario,
             seed: 1,

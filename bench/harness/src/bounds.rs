@@ -1,6 +1,5 @@
 //! The bounds for `ceiling`, and whether a run met them.
 
-use super::compare::Comparison;
 use super::statistics::Spread;
 
 /// The figure that a bound compares.
@@ -119,24 +118,6 @@ impl Bound {
             }
         };
         Judged { row, subject, bound: self, measured, verdict }
-    }
-
-    /// Judges a row.
-    pub fn judge_row(self, comparison: &Comparison<'_>) -> Judged {
-        let subject = comparison.subject();
-        let measured = match self.measure {
-            Measure::CostOverFloor => match comparison.floor() {
-                Some(floor) => comparison.cost_ratio(subject, floor),
-                None => Err("no floor was measured".into()),
-            },
-            Measure::CostOver(peer) => comparison.cost_ratio(subject, peer),
-            Measure::UserShareOver(peer) => comparison.user_share_ratio(subject, peer),
-            Measure::RequestsPerCpuSecond => comparison.requests_per_cpu_second(subject),
-            Measure::BytesPerConnection | Measure::Growth => {
-                Err("a row of requests does not measure memory".into())
-            }
-        };
-        self.judge(comparison.row(), subject, measured)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Compares the slots of a row.
 
+use super::bounds::{Bound, Judged, Measure};
 use super::contender::Contender;
 use super::slot::{Measured, RowResult};
 use super::statistics::{self, Spread};
@@ -44,6 +45,24 @@ impl<'r> Comparison<'r> {
     /// The contender that the bounds are about.
     pub fn subject(&self) -> &str {
         &self.subject
+    }
+
+    /// Judges the row by one of its bounds.
+    pub fn judge(&self, bound: Bound) -> Judged {
+        let subject = self.subject();
+        let measured = match bound.measure {
+            Measure::CostOverFloor => match self.floor() {
+                Some(floor) => self.cost_ratio(subject, floor),
+                None => Err("no floor was measured".into()),
+            },
+            Measure::CostOver(peer) => self.cost_ratio(subject, peer),
+            Measure::UserShareOver(peer) => self.user_share_ratio(subject, peer),
+            Measure::RequestsPerCpuSecond => self.requests_per_cpu_second(subject),
+            Measure::BytesPerConnection | Measure::Growth => {
+                Err("a row of requests does not measure memory".into())
+            }
+        };
+        bound.judge(self.row(), subject, measured)
     }
 
     /// The better of the floors by its median; within rounds the better one would be chosen by

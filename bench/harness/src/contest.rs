@@ -118,7 +118,7 @@ impl Outcome {
             let result = bench.row(row, &contenders)?;
             let comparison = Comparison::of(&result, rounds);
             let bounds = result.row.bounds.iter();
-            let judged: Vec<Judged> = bounds.map(|bound| bound.judge_row(&comparison)).collect();
+            let judged: Vec<Judged> = bounds.map(|bound| comparison.judge(*bound)).collect();
             print!("{}", table::row(&result, rounds, &judged));
             self.judged.extend(judged);
             self.results.push(result);

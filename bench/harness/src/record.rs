@@ -146,7 +146,7 @@ mod tests {
         ]);
         let comparison = Comparison::of(&result, 2);
         let records: Vec<Value> =
-            result.row.bounds.iter().map(|own| bound(&own.judge_row(&comparison))).collect();
+            result.row.bounds.iter().map(|own| bound(&comparison.judge(*own))).collect();
         assert_eq!(records[0]["verdict"], "not measured");
         assert_eq!(records[0]["reason"], "no floor was measured");
         assert_eq!((&records[1]["verdict"], &records[1]["limit"]), (&json!("met"), &json!(0.92)));

@@ -185,7 +185,7 @@ mod tests {
         ]);
         let comparison = Comparison::of(&result, 2);
         let judged: Vec<Judged> =
-            result.row.bounds.iter().map(|bound| bound.judge_row(&comparison)).collect();
+            result.row.bounds.iter().map(|bound| comparison.judge(*bound)).collect();
         row(&result, 2, &judged)
     }
 

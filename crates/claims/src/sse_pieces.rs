@@ -2,7 +2,8 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use serde_json::Value;
-use wire::sse::{Sse, StreamEvent};
+use wire::session::StreamEvent;
+use wire::sse::Sse;
 
 fn events(stream: &[u8], piece_max: usize) -> Vec<StreamEvent> {
     let (mut sse, mut events) = (Sse::new(), Vec::new());

@@ -1,7 +1,6 @@
 //! Compares two experiments, for example of two days: what differs between them, and each cell by
 //! its visits.
 
-use crate::comparison::Difference;
 use crate::experiment::{Conclusion, Figure};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -33,6 +32,17 @@ pub struct Across {
     pub only_b: Vec<String>,
     /// The outcome of each `--fail-if`, cell by cell.
     pub bounds: Vec<Decided>,
+}
+
+/// One setting that differs; absent where that run does not have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Path in the record.
+    pub setting: String,
+    /// In A.
+    pub a: Option<String>,
+    /// In B.
+    pub b: Option<String>,
 }
 
 /// A figure of one cell, in both.

@@ -1,6 +1,6 @@
 //! Two runs compared: what differs between them, point by point and in their profiles.
 
-use crate::across::Decided;
+use crate::across::{Decided, Difference};
 use crate::profile::ProfileKind;
 use serde::{Deserialize, Serialize};
 
@@ -27,17 +27,6 @@ pub struct Comparison {
     /// The outcome of each `--fail-if` at the best point of both runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Decided>,
-}
-
-/// One setting that differs; absent where that run does not have it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Difference {
-    /// Path in the record.
-    pub setting: String,
-    /// In A.
-    pub a: Option<String>,
-    /// In B.
-    pub b: Option<String>,
 }
 
 /// The same load in both runs.

@@ -3,7 +3,6 @@
 //! Everything that is not listed is refused, and each refusal says what was requested and what the
 //! list allows. A value goes to the server as one word and never to a shell.
 
-use crate::Target;
 use model::starting::{Limits, StartOrder};
 use model::units::{parse_count, parse_cpus, show_bytes};
 use serde::Deserialize;
@@ -294,13 +293,6 @@ fn listed(allowed: &str, example: &str) -> String {
 /// A part of a request, for a line of text.
 fn shown(text: &str) -> String {
     text.chars().take(SHOWN_MAX_CHARS).collect()
-}
-
-impl Target {
-    /// Whether a client of a probe may have this server started with these settings.
-    pub fn permits(&self, order: &StartOrder) -> Result<(), String> {
-        self.allow.permits(order)
-    }
 }
 
 #[cfg(test)]

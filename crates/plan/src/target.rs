@@ -2,6 +2,7 @@
 
 use crate::allow::Allow;
 use crate::{PlanError, text_error};
+use model::starting::StartOrder;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeSet;
@@ -37,6 +38,11 @@ pub struct Target {
 }
 
 impl Target {
+    /// Whether a client of a probe may have this server started with these settings.
+    pub fn permits(&self, order: &StartOrder) -> Result<(), String> {
+        self.allow.permits(order)
+    }
+
     /// Address and port to listen on; port 0 is a free one.
     pub fn place(&self) -> Result<SocketAddr, String> {
         let Some(text) = &self.listen else { return Ok(SocketAddr::from(([127, 0, 0, 1], 0))) };

@@ -9,9 +9,9 @@
 //! as less than any other, so nothing is concluded from the other visits that it could turn around,
 //! and a side whose median is zero is less.
 
-use crate::compare::{cut, differences, flatten};
 use crate::contrast::{Conclusion, Contrast, Rules, conclude, hold, holm};
 use crate::experiment::load as load_of;
+use crate::settings::{cut, differences, flatten};
 use crate::visited::ends_of;
 use judge::ramp::load_phrase;
 use judge::{stats, steady};

@@ -2,10 +2,11 @@
 //! inside a window, but not how much another run of the same would differ.
 
 use crate::across;
+use crate::settings::{cut, differences, flatten};
 use judge::{ramp, stats, steady};
-use model::across::Bound;
+use model::across::{Bound, Difference};
 use model::comparison::{
-    COMPARISON_SCHEMA, Comparison, Difference, FunctionChange, PointPair, PointSide,
+    COMPARISON_SCHEMA, Comparison, FunctionChange, PointPair, PointSide,
     ProfileDifference, Ratios, WaitChange,
 };
 use model::maps::IntoMap;
@@ -21,8 +22,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The most functions and settings that are listed.
 const LISTED_MAX: usize = 100;
-/// Longest value of a setting, characters.
-const VALUE_MAX: usize = 160;
 /// Settings that differ between any two runs, or that are compared elsewhere.
 const NO_SETTINGS: [&str; 8] = [
     "host.sysctls.fs.file-nr",
@@ -234,21 +233,6 @@ fn settings(a: &Record, b: &Record) -> Vec<Difference> {
     all
 }
 
-/// The settings that differ, by name.
-pub(crate) fn differences(
-    a: &BTreeMap<String, String>,
-    b: &BTreeMap<String, String>,
-) -> Vec<Difference> {
-    let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-    let differing = names.into_iter().filter(|name| a.get(*name) != b.get(*name));
-    let difference = |name: &String| Difference {
-        setting: name.clone(),
-        a: a.get(name).cloned(),
-        b: b.get(name).cloned(),
-    };
-    differing.map(difference).collect()
-}
-
 fn flat(run: &Record) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     settings.insert("command".to_string(), cut(&run.command[1.min(run.command.len())..].join(" ")));
@@ -271,29 +255,6 @@ fn flat(run: &Record) -> BTreeMap<String, String> {
     settings
 }
 
-/// Values by path. A list of plain values is one value, as people write it.
-pub(crate) fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
-    match value {
-        Value::Null => {}
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                flatten(&format!("{path}.{name}"), value, into);
-            }
-        }
-        Value::Array(items) if items.iter().any(Value::is_object) => {
-            for (at, item) in items.iter().enumerate() {
-                flatten(&format!("{path}.{at}"), item, into);
-            }
-        }
-        Value::String(text) => {
-            into.insert(path.to_string(), cut(text));
-        }
-        value => {
-            into.insert(path.to_string(), cut(&value.to_string()));
-        }
-    }
-}
-
 /// Which of two profiles lack time in the kernel.
 fn kernel_missing(a: Option<&ProfileRecord>, b: Option<&ProfileRecord>) -> Option<String> {
     let names = match (a?.lacks_kernel(), b?.lacks_kernel()) {
@@ -303,10 +264,6 @@ fn kernel_missing(a: Option<&ProfileRecord>, b: Option<&ProfileRecord>) -> Optio
         (false, false) => return None,
     };
     Some(format!("time in the kernel is missing in {names}"))
-}
-
-pub(crate) fn cut(text: &str) -> String {
-    text.chars().take(VALUE_MAX).collect()
 }
 
 fn profiles(a: &Record, b: &Record) -> Vec<ProfileDifference> {
@@ -580,14 +537,5 @@ mod tests {
         let struck = PointSide { struck: vec!["p50".to_string()], ..side(200.0, 8.0) };
         let found = ratios((&side(100.0, 3.0), &struck));
         assert_eq!((found.rate, found.p50), (Some(2.0), None), "a percentile with bounds");
-    }
-
-    #[test]
-    fn settings_are_named_by_their_path() {
-        let value = serde_json::json!({"cpus": [0, 1], "none": null, "levels": [{"depth": 1}]});
-        let mut flat = BTreeMap::new();
-        flatten("trial", &value, &mut flat);
-        let listed: Vec<_> = flat.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(listed, ["trial.cpus=[0,1]", "trial.levels.0.depth=1"]);
     }
 }

@@ -13,6 +13,7 @@
 //!
 //! Hot: runs for every response.
 
+use crate::head::{Field, Framing, is_token, is_value_byte};
 use crate::response::{Expect, Progress, ProtocolError, Response};
 use crate::session::{Ending, Reply, RequestId, ResponseOrder, Session, Witness};
 use crate::shape::{HeadFacts, Shapes};
@@ -39,17 +40,6 @@ pub struct Http1 {
     framing: u64,
     /// Of the responses that were complete since they were taken.
     parts: Parts,
-}
-
-/// How the body of a response ends (RFC 9112 section 6.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Framing {
-    /// After this many bytes.
-    Length(u64),
-    /// With the last chunk.
-    Chunked,
-    /// At the end of the connection.
-    UntilClose,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,26 +76,6 @@ enum State {
     TrailerLineFeed,
     TrailerLastLineFeed,
     UntilClose,
-}
-
-/// A header that matters here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Field {
-    ContentLength,
-    TransferEncoding,
-    Connection,
-    Other,
-}
-
-impl Field {
-    pub(crate) fn of(lowercase_name: &[u8]) -> Self {
-        match lowercase_name {
-            b"content-length" => Self::ContentLength,
-            b"transfer-encoding" => Self::TransferEncoding,
-            b"connection" => Self::Connection,
-            _ => Self::Other,
-        }
-    }
 }
 
 /// What must be remembered of a head whose bytes are gone.
@@ -517,7 +487,7 @@ impl Http1 {
                 self.end_value();
                 return Ok(true);
             }
-            (State::Line, _) if crate::tape::is_token(byte) => {
+            (State::Line, _) if is_token(byte) => {
                 self.end_value();
                 self.head.name_length = 0;
                 self.name_byte(byte);
@@ -528,7 +498,7 @@ impl Http1 {
                 State::Value
             }
             (State::Name | State::AfterName, b' ' | b'\t') => State::AfterName,
-            (State::Name, _) if crate::tape::is_token(byte) => {
+            (State::Name, _) if is_token(byte) => {
                 self.name_byte(byte);
                 State::Name
             }
@@ -777,10 +747,4 @@ impl Http1 {
         self.remaining += 1;
         if self.remaining > HEAD_BYTES_MAX { Err(ProtocolError::HeadTooLong) } else { Ok(()) }
     }
-}
-
-/// Whether `byte` may appear in a header value or reason phrase: visible, space, tab or above 0x7f.
-#[inline]
-pub(crate) fn is_value_byte(byte: u8) -> bool {
-    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }

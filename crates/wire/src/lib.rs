@@ -12,6 +12,7 @@ pub mod tape;
 pub mod tls;
 pub mod tunnel;
 
+mod head;
 pub mod http1;
 pub mod response;
 pub mod session;

@@ -13,7 +13,6 @@
 //! and [`Session::receive`] consumes the bytes of its response.
 
 use crate::response::{Expect, Progress, ProtocolError, Response};
-use crate::sse::StreamEvent;
 use model::tick::Parts;
 
 /// Which request of a connection.
@@ -110,6 +109,15 @@ pub trait Witness {
 }
 
 impl Witness for () {}
+
+/// One event of a stream, as far as it matters here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StreamEvent {
+    /// Its number, as the server counts; `None` when its data has none.
+    pub seq: Option<u64>,
+    /// When it occurred, according to the server, nanoseconds of Unix time.
+    pub at_ns: Option<u64>,
+}
 
 /// A response to write.
 #[derive(Debug, Clone, Copy)]

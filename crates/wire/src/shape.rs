@@ -8,7 +8,7 @@
 //!
 //! Hot: runs for every response.
 
-use crate::http1::{Field, Framing, is_value_byte};
+use crate::head::{Field, Framing, is_value_byte};
 use crate::response::Expect;
 use std::ops::Range;
 

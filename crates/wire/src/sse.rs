@@ -13,16 +13,7 @@
 use crate::Shapes;
 use crate::http1::Http1;
 use crate::response::{Expect, Progress, ProtocolError, Response};
-use crate::session::{Reply, RequestId, ResponseOrder, Session, Witness};
-
-/// One event, as far as it matters here.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct StreamEvent {
-    /// Its number, as the server counts; `None` when its data has none.
-    pub seq: Option<u64>,
-    /// When it occurred, according to the server, nanoseconds of Unix time.
-    pub at_ns: Option<u64>,
-}
+use crate::session::{Reply, RequestId, ResponseOrder, Session, StreamEvent, Witness};
 
 /// Receiving side of one stream of events.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 //! A connection that must send `count` requests starting at `position` passes one contiguous piece
 //! of the tape to the kernel: no copy, no buffer per connection.
 
+use crate::head::is_token;
 use crate::response::Expect;
 use crate::rules::Rules;
 use model::check::Checks;
@@ -163,11 +164,6 @@ fn retry_of(method: &str) -> Retry {
 
 fn expect_of(request: &Request) -> Expect {
     if request.method == "HEAD" { Expect::HeadOnly } else { Expect::Body }
-}
-
-/// Whether `byte` may appear in a token (RFC 9110 section 5.6.2).
-pub(crate) fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 /// Encodes one request for HTTP/1.1 (RFC 9112 section 3). Only Host is added, and Content-Length

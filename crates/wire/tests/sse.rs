@@ -1,7 +1,8 @@
 //! Streams of events: what counts as an event, however the bytes are cut.
 
 use proptest::prelude::*;
-use wire::sse::{Sse, StreamEvent};
+use wire::session::StreamEvent;
+use wire::sse::Sse;
 
 /// The events of a stream that arrives in pieces of at most this many bytes.
 fn events(stream: &[u8], piece_max: usize) -> Vec<StreamEvent> {

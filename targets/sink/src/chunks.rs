@@ -1,6 +1,6 @@
 //! A chunked request body (RFC 9112 section 7.1), byte by byte, nothing kept.
 
-use crate::request::{HEAD_BYTES_MAX, REQUEST_BODY_BYTES_MAX, Refusal};
+use crate::refusal::{HEAD_BYTES_MAX, REQUEST_BODY_BYTES_MAX, Refusal};
 
 /// The position in the body.
 #[derive(Debug, Default)]

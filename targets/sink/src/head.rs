@@ -3,7 +3,7 @@
 //! Refuses everything that could make two parsers disagree on where a request ends: bare line
 //! feeds, folded lines, spaces before a colon, two lengths, a length with a transfer coding.
 
-use crate::request::{REQUEST_BODY_BYTES_MAX, Refusal};
+use crate::refusal::{REQUEST_BODY_BYTES_MAX, Refusal};
 use crate::route::Route;
 use crate::sys::find_byte;
 

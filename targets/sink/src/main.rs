@@ -29,6 +29,7 @@ mod connection;
 mod chunks;
 mod head;
 mod prebuilt;
+mod refusal;
 mod request;
 mod response;
 mod route;

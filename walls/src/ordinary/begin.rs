@@ -1,6 +1,6 @@
 //! Starts ordinary software on the stage, and waits until it listens.
 
-use crate::actors::Running;
+use crate::running::Running;
 use crate::setup::{Host, Program};
 use crate::stage::{Seat, Stage};
 use anyhow::{Context, Result, bail};

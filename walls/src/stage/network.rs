@@ -7,7 +7,7 @@
 //! BBR, whose pacing timers would be another wall.
 
 use super::{PREFIX, cpu_of, is_stale, is_threaded, shell};
-use crate::actors::Running;
+use crate::running::Running;
 use crate::setup::{Actor, Host, Receive, Setup, Shape};
 use anyhow::{Context, Result, bail};
 use std::fs;

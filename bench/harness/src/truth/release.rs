@@ -3,8 +3,7 @@
 
 use super::gaps::{self, Distance};
 use super::generators::{Arrivals, Ask, line};
-use super::schedule::percentile;
-use super::table::time;
+use super::schedule::{percentile, time};
 use serde_json::{Value, json};
 
 /// Each rate is measured with both.

@@ -65,6 +65,18 @@ pub fn percentile(sorted: &[u64], share: f64) -> Option<u64> {
     sorted.get(rank - 1).copied()
 }
 
+/// A time with three or four digits and its unit.
+pub fn time(ns: Option<u64>) -> String {
+    let Some(ns) = ns else { return "-".to_owned() };
+    let (value, unit) = match ns {
+        0..1_000_000 => (ns as f64 / 1e3, "us"),
+        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
+        _ => (ns as f64 / 1e9, "s"),
+    };
+    let digits = if value < 100.0 { 2 } else { 1 };
+    format!("{value:.digits$}{unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 
 use super::generators::Percentiles;
 use super::release::Release;
+use super::schedule::time;
 
 /// One generator at one rate.
 pub struct Line {
@@ -73,18 +74,6 @@ fn cells(name: &str, cells: [String; 4]) -> String {
         text += &format!(" {cell:>14}");
     }
     text.trim_end().to_owned() + "\n"
-}
-
-/// A time with three or four digits and its unit.
-pub fn time(ns: Option<u64>) -> String {
-    let Some(ns) = ns else { return "-".to_owned() };
-    let (value, unit) = match ns {
-        0..1_000_000 => (ns as f64 / 1e3, "us"),
-        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
-        _ => (ns as f64 / 1e9, "s"),
-    };
-    let digits = if value < 100.0 { 2 } else { 1 };
-    format!("{value:.digits$}{unit}")
 }
 
 /// Reported minus true value, absolute and as a share of the true value.

@@ -10,8 +10,8 @@
 use super::Stage;
 use model::fanout::Subscription;
 use model::tick::Tick;
-use wire::session::Witness;
-use wire::sse;
+use wire::session::{StreamEvent, Witness};
+
 
 /// Where the events of a stream are booked.
 pub(super) struct Books<'a> {
@@ -33,9 +33,9 @@ impl Witness for Books<'_> {
     }
 
     #[inline]
-    fn event(&mut self, event: sse::StreamEvent) {
+    fn event(&mut self, event: StreamEvent) {
         // Servers count from 1; 0 must remain for what is before the first event.
-        let event = sse::StreamEvent { seq: event.seq.filter(|seq| *seq > 0), ..event };
+        let event = StreamEvent { seq: event.seq.filter(|seq| *seq > 0), ..event };
         let is_new = event.seq.is_none_or(|seq| self.last.is_none_or(|last| seq > last));
         match self.stage {
             Stage::Measure { .. } => self.measure(event, is_new),
@@ -62,7 +62,7 @@ impl Witness for Books<'_> {
 
 impl Books<'_> {
     #[inline]
-    fn measure(&mut self, event: sse::StreamEvent, is_new: bool) {
+    fn measure(&mut self, event: StreamEvent, is_new: bool) {
         self.tick.measured.completed += 1;
         let events = &mut self.tick.events;
         if let Some(seq) = event.seq {

@@ -5,7 +5,6 @@
 //! accounts opened and closed, and ticks sent.
 //! Never: bytes, or the life of a single connection.
 
-use super::open::Counting;
 use super::{Cause, STOPPED_DRAIN_NS, TICK_NS, Worker};
 use crate::driver::Driver;
 use crate::job::Pace;
@@ -39,6 +38,13 @@ pub(super) struct Window {
     pub drain_ns: u64,
     /// What was due before is not sent.
     pub skip_until_ns: u64,
+}
+
+/// Whether all unsent requests are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counting {
+    Done,
+    GoesOn,
 }
 
 impl<D: Driver, S: Session> Worker<D, S> {

@@ -9,7 +9,7 @@
 //!
 //! Hot: runs for every request of an open loop.
 
-use super::level::Window;
+use super::level::{Counting, Window};
 use super::{Stage, Worker};
 use crate::driver::{Driver, SlotId};
 use crate::job::Pace;
@@ -109,13 +109,6 @@ pub(super) fn stalled(
         return late_ns + in_turn_ns;
     }
     if unseen_ns > STALL_NS { unseen_ns } else { 0 }
-}
-
-/// Whether all unsent requests are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counting {
-    Done,
-    GoesOn,
 }
 
 /// How long before a due instant a sleep must end.

@@ -192,7 +192,7 @@ fn value(figure: Figure, value: f64) -> String {
 mod tests {
     use super::*;
     use model::across::ACROSS_SCHEMA;
-    use model::comparison::Difference;
+    use model::across::Difference;
 
     fn of(outcomes: &[Outcome]) -> Across {
         let cell = |cell: &str, figure, ratio: f64, conclusion| AcrossCell {

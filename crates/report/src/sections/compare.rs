@@ -353,7 +353,7 @@ mod tests {
         let (a, b) = (fixtures::load_profiled(), fixtures::load_profiled());
         let mut of = comparison(&["no load was measured in both"]);
         of.points.clear();
-        of.settings = vec![model::comparison::Difference {
+        of.settings = vec![model::across::Difference {
             setting: "trial.levels.1.life.ramp_down_ns".to_string(),
             a: Some("0".to_string()),
             b: Some("1500000".to_string()),
