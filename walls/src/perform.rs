@@ -1,10 +1,10 @@
 //! One run: builds the stage, runs the load, and removes everything.
 
 use crate::actors::{self, Playing};
-use crate::running::Running;
 use crate::options::{Hosts, RunOptions, Watch};
 use crate::ordinary::begin;
 use crate::ports;
+use crate::running::Running;
 use crate::setup::{Allowance, Client, Host, Origin, Program, Setup};
 use crate::stage::{self, Place, Seat, Stage};
 use anyhow::{Context, Result, bail};

@@ -6,8 +6,8 @@ use crate::settings::{cut, differences, flatten};
 use judge::{ramp, stats, steady};
 use model::across::{Bound, Difference};
 use model::comparison::{
-    COMPARISON_SCHEMA, Comparison, FunctionChange, PointPair, PointSide,
-    ProfileDifference, Ratios, WaitChange,
+    COMPARISON_SCHEMA, Comparison, FunctionChange, PointPair, PointSide, ProfileDifference, Ratios,
+    WaitChange,
 };
 use model::maps::IntoMap;
 use model::order::OrderBy as _;

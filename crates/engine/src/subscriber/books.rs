@@ -12,7 +12,6 @@ use model::fanout::Subscription;
 use model::tick::Tick;
 use wire::session::{StreamEvent, Witness};
 
-
 /// Where the events of a stream are booked.
 pub(super) struct Books<'a> {
     pub tick: &'a mut Tick,
