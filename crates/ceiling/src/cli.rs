@@ -6,7 +6,7 @@ use crate::screen::to_stderr;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use model::secret::{self, Secrets};
-use plan::{Kind, LoadCommand};
+use plan::LoadCommand;
 use stage::ORDERED;
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -186,14 +186,9 @@ pub fn explain(error: &clap::Error, words: &[String]) -> ExitCode {
     }
 }
 
-/// The kinds of values of all options.
-pub fn kinds() -> Vec<Kind> {
-    [plan::kinds(), cmd::fleet::kinds(), cmd::tune::kinds(), cmd::journal::kinds()].concat()
-}
-
 /// What is wrong, what is accepted, and an example; `words` is the command line.
-pub fn one_line(error: &clap::Error, words: &[String]) -> String {
-    plan::one_line(error, words, &Cli::command(), &kinds())
+fn one_line(error: &clap::Error, words: &[String]) -> String {
+    plan::one_line(error, words, &Cli::command(), &cmd::kinds())
 }
 
 #[cfg(test)]
@@ -291,7 +286,7 @@ mod tests {
 
     #[test]
     fn every_argument_with_a_value_has_an_example() {
-        let (top, kinds) = (Cli::command(), kinds());
+        let (top, kinds) = (Cli::command(), cmd::kinds());
         // `probe serve` and the commands of `tune` are one level down.
         let below = top.get_subcommands().flat_map(|below| below.get_subcommands());
         for command in top.get_subcommands().chain(below) {

@@ -19,7 +19,7 @@ mod screen;
 
 mod exit;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use exit::{Code, Failure};
 use model::secret::{self, Secrets};
 use std::env;
@@ -64,9 +64,9 @@ fn carry_out(command: cli::Command, words: &[String]) -> Result<Code, Failure> {
         cli::Command::Front(command) => cmd::front::run(command),
         cli::Command::Audit(command) => cmd::audit::run(command),
         cli::Command::Doctor(command) => cmd::doctor::run(&command),
-        cli::Command::Completions(command) => cmd::completions::run(&command),
-        cli::Command::Man(command) => cmd::man::run(&command),
-        cli::Command::Reference => cmd::man::reference(),
+        cli::Command::Completions(command) => cmd::completions::run(&command, cli::Cli::command()),
+        cli::Command::Man(command) => cmd::man::run(&command, cli::Cli::command()),
+        cli::Command::Reference => cmd::man::reference(cli::Cli::command()),
         cli::Command::Keep => cmd::keep::run(),
     }
 }

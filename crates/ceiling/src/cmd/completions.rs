@@ -1,9 +1,8 @@
 //! `ceiling completions SHELL`.
 
-use crate::cli::Cli;
 use crate::exit::{Code, Failure};
 use crate::screen::document;
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
 /// Prints a completion script for a shell.
@@ -16,9 +15,10 @@ pub struct Completions {
     shell: Shell,
 }
 
-pub fn run(command: &Completions) -> Result<Code, Failure> {
+/// Prints the script for all commands of `top`.
+pub fn run(command: &Completions, mut top: clap::Command) -> Result<Code, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(command.shell, &mut Cli::command(), "ceiling", &mut script);
+    clap_complete::generate(command.shell, &mut top, "ceiling", &mut script);
     document(&String::from_utf8_lossy(&script))?;
     Ok(Code::Good)
 }

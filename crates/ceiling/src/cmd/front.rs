@@ -1,14 +1,13 @@
 //! `ceiling wrk ..` and the like: takes the command line of another tool, makes the load with our
 //! engine, and prints the result in that tool's layout, with what the tool would not have reported.
 
-use crate::cli::{Cli, Command, one_line};
 use crate::exit::{Code, Failure};
 use crate::session::{self, Drawn};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches, Subcommand};
 use model::secret::{self, Secrets};
 use model::tool::Tool;
-use plan::Ask;
 use plan::values::ToolWord;
+use plan::{Ask, LoadCommand};
 
 /// The tools whose command line we accept.
 #[derive(Debug, Subcommand)]
@@ -61,18 +60,18 @@ pub fn run(command: FrontCommand) -> Result<Code, Failure> {
     let words: Vec<String> = words.typed.into_iter().map(|word| word.0).collect();
     let typed = peers::parse(front, &words).map_err(Failure::Usage)?;
     let words = [vec!["ceiling".to_string()], typed.words.clone()].concat();
-    let asked = Cli::try_parse_from(&words);
-    let asked = asked.map_err(|error| {
+    let one_line =
+        |error: &clap::Error| plan::one_line(error, &[], &plan::command(), &plan::kinds());
+    let matches = plan::command().try_get_matches_from(&words);
+    let load = matches.and_then(|matches| LoadCommand::from_arg_matches(&matches));
+    let load = load.map_err(|error| {
         Failure::Usage(format!(
             "{} became `{}`: {}",
             tool.name(),
             Secrets::command(&words).join(" "),
-            secret::without(&one_line(&error, &[]), &Secrets::of_command(&words))
+            secret::without(&one_line(&error), &Secrets::of_command(&words))
         ))
     })?;
-    let Command::Load(load) = asked.command else {
-        return Err(Failure::Usage(format!("`{}` makes no load", words.join(" "))));
-    };
     let draw = |run: &model::run::Run| peers::drawn(front, &typed, run);
     session::run_drawn(&load as &dyn Ask, &words, Drawn::By(&draw))
 }

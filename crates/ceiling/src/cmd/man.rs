@@ -1,10 +1,10 @@
 //! `ceiling man [DIR]`, and the page docs/reference/cli.md: both are made from the definitions of
 //! the options.
 
-use crate::cli::{Cli, kinds};
+use crate::cmd;
 use crate::exit::{Code, Failure};
 use crate::screen::document;
-use clap::{Arg, Args, Command, CommandFactory};
+use clap::{Arg, Args, Command};
 use clap_mangen::Man as Page;
 use plan::{hint, values::Folder};
 use std::fmt::Write as _;
@@ -22,8 +22,9 @@ pub struct Man {
     dir: Option<Folder>,
 }
 
-pub fn run(command: &Man) -> Result<Code, Failure> {
-    let mut top = whole();
+/// Writes the pages of `top` and of all commands below it.
+pub fn run(command: &Man, top: Command) -> Result<Code, Failure> {
+    let mut top = whole(top);
     top.build();
     let Some(Folder(folder)) = &command.dir else {
         document(&String::from_utf8_lossy(&page(&top)?))?;
@@ -39,8 +40,8 @@ pub fn run(command: &Man) -> Result<Code, Failure> {
 }
 
 /// All commands. Pages have sections for them, in place of the list in the help.
-fn whole() -> Command {
-    Cli::command().after_help(None::<&str>).after_long_help(None::<&str>)
+fn whole(top: Command) -> Command {
+    top.after_help(None::<&str>).after_long_help(None::<&str>)
 }
 
 fn page(command: &Command) -> Result<Vec<u8>, Failure> {
@@ -55,14 +56,14 @@ fn all(command: &Command) -> Vec<&Command> {
     std::iter::once(command).chain(below.flat_map(all)).collect()
 }
 
-/// Prints the page about the command line.
-pub fn reference() -> Result<Code, Failure> {
-    document(&reference_page())?;
+/// Prints the page about the command line `top`.
+pub fn reference(top: Command) -> Result<Code, Failure> {
+    document(&reference_page(top))?;
     Ok(Code::Good)
 }
 
-fn reference_page() -> String {
-    let mut top = whole().term_width(100);
+fn reference_page(top: Command) -> String {
+    let mut top = whole(top).term_width(100);
     top.build();
     let about = "Made by `cargo xtask reference`. Each option says what it takes, with an example.";
     let mut text = format!("# Command line\n\n{about}\n");
@@ -138,7 +139,7 @@ fn row(argument: &Arg) -> String {
         false if argument.get_action().takes_values() => format!(" [{}]", defaults.join(" ")),
         _ => String::new(),
     };
-    let (takes, example) = hint(argument, &kinds()).unwrap_or_default();
+    let (takes, example) = hint(argument, &cmd::kinds()).unwrap_or_default();
     let example = if example.is_empty() { example } else { format!("`{}`", cell(&example)) };
     let (help, takes) = (cell(&(help + &default)), cell(&takes));
     format!("| `{names}` | {help} | {takes} | {example} |\n")
@@ -147,11 +148,13 @@ fn row(argument: &Arg) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Cli;
+    use clap::CommandFactory;
 
     #[test]
     fn the_page_says_what_the_options_say() {
         let page = include_str!("../../../../docs/reference/cli.md");
-        assert!(page == reference_page(), "stale: run `cargo xtask reference`");
+        assert!(page == reference_page(Cli::command()), "stale: run `cargo xtask reference`");
     }
 
     #[test]
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_command_has_a_manual_page() {
-        let mut top = whole();
+        let mut top = whole(Cli::command());
         top.build();
         for command in all(&top) {
             let text = String::from_utf8(page(command).ok().unwrap()).unwrap();

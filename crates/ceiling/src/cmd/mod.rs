@@ -19,3 +19,8 @@ pub mod completions;
 pub mod doctor;
 pub mod keep;
 pub mod man;
+
+/// The kinds of values of all options.
+pub fn kinds() -> Vec<plan::Kind> {
+    [plan::kinds(), fleet::kinds(), tune::kinds(), journal::kinds()].concat()
+}
