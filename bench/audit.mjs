@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Real outputs of load generators on servers with known truth: the corpus of `ceiling audit`.
-// Server on CPU 0, client on CPU 1. Each load writes its files into crates/audit/corpus and its
+// Server on CPU 0, client on CPU 1. Each load writes its files into crates/tools/corpus and its
 // rows into expected.tsv, with what the server itself counted.
 //
 // node bench/audit.mjs; ONLY=wrk,k6 regenerates those of some tools, NEW=1 makes only missing

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-export const CORPUS = "crates/audit/corpus";
+export const CORPUS = "crates/tools/corpus";
 const TABLE = join(CORPUS, "expected.tsv");
 const JUDGED = "bench/audit/judged.tsv";
 const COLUMNS = ["file", "tool", "scenario", "command", "truth", "cannot be", "given",

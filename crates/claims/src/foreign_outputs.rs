@@ -13,10 +13,10 @@ pub fn hold(bytes: &[u8]) {
         ..Given::default()
     };
     for given in [Given::default(), given] {
-        if let Ok(told) = audit::read(&mut &bytes[..], &given) {
+        if let Ok(told) = tools::audit::read(&mut &bytes[..], &given) {
             check(vec![(String::new(), told)], &given);
         }
-        if let Ok(told) = audit::read_text(&mut &bytes[..], &given) {
+        if let Ok(told) = tools::audit::read_text(&mut &bytes[..], &given) {
             check(told, &given);
         }
     }
@@ -24,7 +24,7 @@ pub fn hold(bytes: &[u8]) {
 
 fn check(told: Vec<(String, Foreign)>, given: &Given) {
     let told = told.into_iter().map(|(name, told)| ("-".to_string(), name, told)).collect();
-    let audited: Audit = audit::audit(told, given);
+    let audited: Audit = tools::audit::audit(told, given);
     for claim in audited.accounts.iter().flat_map(|account| &account.claims) {
         let worst = claim.findings.iter().map(|finding| finding.outcome).max();
         assert_eq!(worst.unwrap_or(Outcome::CannotTell), claim.outcome);

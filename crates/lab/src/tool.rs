@@ -18,11 +18,11 @@ use model::run::{Outcome, Run};
 use model::secret;
 use model::shell;
 use model::tool::{Tool, ToolCost, ToolRun};
-use peers::{Ask, Connections, Order};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tools::{Ask, Connections, Order};
 
 /// How often the tool is checked.
 const LOOK: Duration = Duration::from_millis(10);
@@ -49,9 +49,9 @@ pub(crate) fn run(
     let failed = |error| ToolError::Run { name, error };
     let folder = child::Folder::make(name).map_err(failed)?;
     let ask = Ask::of(trial, &folder.path().display().to_string());
-    let order = ask.and_then(|ask| (peers::peer(tool).order)(&ask));
+    let order = ask.and_then(|ask| (tools::peer(tool).order)(&ask));
     let order = order.map_err(|why| ToolError::Asked(name, why))?;
-    let version = child::version(&program, peers::peer(tool).version);
+    let version = child::version(&program, tools::peer(tool).version);
     let mut run = RunBuilder::set_up(Setting::Live, trial, notify)?;
     let child = Child::start(&program, &order, &trial.cpus, &folder).map_err(failed)?;
     let mut watch = Watch::new(run.live_source(Some(child.pid())), &mut logs.near);
@@ -71,7 +71,7 @@ pub(crate) fn run(
         run.outcome = Outcome::Interrupted;
         return Ok(run.finish(command, started_at));
     }
-    if let Some(how) = ended.failure(peers::peer(tool).harmless) {
+    if let Some(how) = ended.failure(tools::peer(tool).harmless) {
         let why = ended.last_words().unwrap_or("it said nothing".to_string());
         return Err(ToolError::Ended { name, how, why }.into());
     }
@@ -100,7 +100,7 @@ pub(crate) fn run(
 
 /// The program of a tool, found by the PATH.
 fn program(tool: Tool) -> Result<PathBuf, ToolError> {
-    let (name, get) = (tool.name(), peers::peer(tool).get);
+    let (name, get) = (tool.name(), tools::peer(tool).get);
     host::program::find(name).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => ToolError::Absent { name, get },
         _ => ToolError::Run { name, error },
@@ -177,9 +177,9 @@ fn told(
         depth: level.map(|level| u64::from(level.depth)),
         ..Given::default()
     };
-    let read = audit::read(&mut bytes.as_slice(), &given);
+    let read = tools::audit::read(&mut bytes.as_slice(), &given);
     let foreign = read.map_err(|error| silent(ended.last_words().unwrap_or(error.to_string())))?;
     let version = foreign.version.clone().or(version);
     let foreign = Foreign { version, ..foreign };
-    Ok(audit::account(name.to_string(), String::new(), foreign, &given))
+    Ok(tools::audit::account(name.to_string(), String::new(), foreign, &given))
 }

@@ -273,7 +273,7 @@ fn program() -> Command {
 #[cfg(test)]
 fn program() -> Command {
     let mut command = Command::new("sh");
-    let script = "exec \"$0\" --exact experiment::keeper::tests::a_keeper_of_other_tests \
+    let script = "exec \"$0\" --exact keeper::tests::a_keeper_of_other_tests \
                   --nocapture 3>&1 >/dev/null";
     command.args(["-c", script]).arg(std::env::current_exe().unwrap_or_default());
     command.env("CEILING_TEST_KEEPER", "1");
@@ -669,7 +669,7 @@ mod tests {
         let mut words = Command::new("unshare");
         words.args(["--pid", "--fork", "--mount-proc", "sh", "-c", script]);
         words.arg(std::env::current_exe().unwrap());
-        words.arg(format!("experiment::keeper::tests::{test}"));
+        words.arg(format!("keeper::tests::{test}"));
         let output = words.output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && told.contains("1 passed"), "{output:?}");

@@ -275,7 +275,7 @@ mod tests {
         let foreign = |path: &str| File::sample(path, b"").is_foreign();
         assert!(foreign("crates/report/assets/vendor/uPlot.js"));
         assert!(foreign("crates/probe/fixtures/6.8/stat.txt"));
-        assert!(foreign("crates/audit/corpus/wrk-pool.txt"));
+        assert!(foreign("crates/tools/corpus/wrk-pool.txt"));
         assert!(foreign("Cargo.lock") && foreign("targets/go/go.sum"));
         assert!(!foreign("crates/model/src/units.rs"));
         assert!(!foreign("docs/vendor.md"));

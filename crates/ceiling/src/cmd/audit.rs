@@ -2,7 +2,6 @@
 
 use crate::exit::{Code, Failure};
 use crate::screen::{style, to_stdout};
-use audit::Unread;
 use clap::Args;
 use jiff::Timestamp;
 use model::audit::{Foreign, Given, Outcome};
@@ -11,6 +10,7 @@ use plan::Colour;
 use plan::values::{CommandLine, Count, Depth, ForeignFile, Link};
 use std::fs::File;
 use std::io::{Read, stdin};
+use tools::audit::Unread;
 
 /// Checks figures of any load generator, or of a text, by arithmetic: each figure holds, cannot be,
 /// or cannot be told.
@@ -89,8 +89,8 @@ impl Beside {
     pub fn read(&self, mut source: &mut dyn Read) -> Result<Vec<(String, Foreign)>, Unread> {
         let given = self.given();
         match self.text {
-            true => audit::read_text(&mut source, &given),
-            false => Ok(vec![(String::new(), audit::read(&mut source, &given)?)]),
+            true => tools::audit::read_text(&mut source, &given),
+            false => Ok(vec![(String::new(), tools::audit::read(&mut source, &given)?)]),
         }
     }
 }
@@ -104,7 +104,7 @@ pub fn run(command: Audit) -> Result<Code, Failure> {
         let accounts = accounts.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
         told.extend(accounts.into_iter().map(|(part, foreign)| (name.clone(), part, foreign)));
     }
-    let audited = audit::audit(told, &given);
+    let audited = tools::audit::audit(told, &given);
     let text = if command.json {
         model::json::pretty(&audited)
     } else {

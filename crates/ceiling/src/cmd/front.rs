@@ -39,7 +39,7 @@ pub struct Words {
 }
 
 fn help(tool: Tool) -> String {
-    peers::front(tool).map(peers::help).unwrap_or_default()
+    tools::front(tool).map(tools::help).unwrap_or_default()
 }
 
 pub fn run(command: FrontCommand) -> Result<Code, Failure> {
@@ -50,7 +50,7 @@ pub fn run(command: FrontCommand) -> Result<Code, Failure> {
         FrontCommand::Hey(words) => (Tool::Hey, words),
         FrontCommand::H2load(words) => (Tool::H2load, words),
     };
-    let front = peers::front(tool).ok_or_else(|| {
+    let front = tools::front(tool).ok_or_else(|| {
         Failure::Usage(format!(
             "{} has no front end; use ceiling load, for example ceiling load \
              http://127.0.0.1:8083/",
@@ -58,7 +58,7 @@ pub fn run(command: FrontCommand) -> Result<Code, Failure> {
         ))
     })?;
     let words: Vec<String> = words.typed.into_iter().map(|word| word.0).collect();
-    let typed = peers::parse(front, &words).map_err(Failure::Usage)?;
+    let typed = tools::parse(front, &words).map_err(Failure::Usage)?;
     let words = [vec!["ceiling".to_string()], typed.words.clone()].concat();
     let one_line =
         |error: &clap::Error| plan::one_line(error, &[], &plan::command(), &plan::kinds());
@@ -72,6 +72,6 @@ pub fn run(command: FrontCommand) -> Result<Code, Failure> {
             secret::without(&one_line(&error), &Secrets::of_command(&words))
         ))
     })?;
-    let draw = |run: &model::run::Run| peers::drawn(front, &typed, run);
+    let draw = |run: &model::run::Run| tools::drawn(front, &typed, run);
     session::run_drawn(&load as &dyn Ask, &words, Drawn::By(&draw))
 }

@@ -1,6 +1,6 @@
 //! The fronts against the tools themselves: every line of a layout has the shape of the line of the
 //! tool, and counts that follow from the load are the same. wrk and h2load run beside them; of the
-//! others the outputs are kept, in `crates/audit/corpus` and in `fronts/`.
+//! others the outputs are kept, in `crates/tools/corpus` and in `fronts/`.
 
 use crate::harness::{Said, Server, run, turn};
 use std::process::{Command, Stdio};
@@ -176,11 +176,11 @@ fn the_fronts_of_oha_and_wrk2_print_their_lines() {
     let server = Server::start("target-sink", &["--threads", "1"]);
     let missing = server.url("/status/404");
     let simple = server.url("/simple");
-    let kept = include_str!("../../../audit/corpus/oha-text-healthy.txt");
+    let kept = include_str!("../../../tools/corpus/oha-text-healthy.txt");
     let ours = of_front("oha", &["--no-tui", "-c", "16", "-z", "1s"], &simple);
     assert_alike("oha -z", kept, &ours);
     assert_eq!(lines(&ours, &["Size/request:"]), lines(kept, &["Size/request:"]), "{ours}");
-    let kept = include_str!("../../../audit/corpus/wrk2-stalls-uncorrected.txt");
+    let kept = include_str!("../../../tools/corpus/wrk2-stalls-uncorrected.txt");
     let words = ["-t1", "-c16", "-d3s", "-R500", "--latency", "-U"];
     let ours = of_front("wrk2", &words, &simple);
     let real = kept.split("\n  Detailed").next().unwrap();

@@ -2,7 +2,6 @@
 
 use engine::clock;
 use host::child::end_with_us;
-use peers::{Order, Output};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
@@ -11,6 +10,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use tools::{Order, Output};
 
 /// Bytes of an error that are shown.
 const SAID_MAX: usize = 300;
@@ -172,7 +172,7 @@ impl Ended {
         let read = |name: &str| {
             let mut bytes = Vec::new();
             let file = File::open(self.folder.join(name))?;
-            file.take(audit::SIZE_MAX as u64).read_to_end(&mut bytes)?;
+            file.take(tools::audit::SIZE_MAX as u64).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
         match order.output {

@@ -11,7 +11,7 @@ use crate::values::{Capped, Count, Time, ToolName};
 use clap::Args;
 use model::load::{Arrival, Level, Life, Question, Stop, Trial};
 use model::tool::Tool;
-use peers::{Ask, Threads};
+use tools::{Ask, Threads};
 
 /// How long to measure when nothing says otherwise, nanoseconds.
 const DURATION_NS: u64 = 10_000_000_000;
@@ -133,7 +133,7 @@ fn by_tool(
     options: &Options,
     machine: &dyn Machine,
 ) -> Result<Trial, Usage> {
-    let peer = peers::peer(tool);
+    let peer = tools::peer(tool);
     let wrong = |why: String| Usage(format!("--tool {}: {why}", tool.name()));
     let cpus = if trial.cpus.is_empty() { machine.cpus().len() } else { trial.cpus.len() };
     without_effect(tool, options, cpus).map_or(Ok(()), |why| Err(wrong(why)))?;
@@ -154,7 +154,7 @@ fn by_tool(
 fn without_effect(tool: Tool, options: &Options, cpus: usize) -> Option<String> {
     let name = tool.name();
     let is_other = options.threads.0.is_some_and(|threads| threads as usize != cpus);
-    if is_other && peers::peer(tool).threads == Threads::EveryCpu {
+    if is_other && tools::peer(tool).threads == Threads::EveryCpu {
         return Some(format!(
             "{name} uses every CPU that it may, {cpus} here; leave --threads out, and give it CPUs \
              with, for example, --cpus 1"

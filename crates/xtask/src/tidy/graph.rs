@@ -103,18 +103,13 @@ const ROOMS: &[Room] = &[
         why: "an archive is names and bytes, whatever their content",
     },
     Room {
-        folder: "crates/audit",
-        may_use: &["crates/model"],
-        why: "auditing the output of another tool needs only text and arithmetic",
-    },
-    Room {
-        folder: "crates/peers",
+        folder: "crates/tools",
         may_use: &["crates/model"],
         why: "command lines and output of another tool are text, independently of who runs it",
     },
     Room {
         folder: "crates/plan",
-        may_use: &["crates/model", "crates/wire", "crates/peers"],
+        may_use: &["crates/model", "crates/wire", "crates/tools"],
         why: "plans and command lines become cells and trials, independently of the measurement; \
               requests are composed and encoded once as a check, and other tools are asked whether \
               they can make a load",
@@ -143,8 +138,7 @@ const ROOMS: &[Room] = &[
             "crates/judge",
             "crates/wire",
             "crates/plan",
-            "crates/peers",
-            "crates/audit",
+            "crates/tools",
         ],
         why: "the lab coordinates the other crates and draws nothing; it runs other tools like the \
               engine, and has their output audited",
@@ -187,7 +181,7 @@ const ROOMS: &[Room] = &[
         folder: "crates/ceiling",
         may_use: &[
             "crates/model",
-            "crates/audit",
+            "crates/tools",
             "crates/wire",
             "crates/engine",
             "crates/host",
@@ -201,7 +195,6 @@ const ROOMS: &[Room] = &[
             "crates/report",
             "crates/site",
             "crates/pack",
-            "crates/peers",
             "crates/plan",
             "crates/lab",
             "crates/stage",
@@ -215,7 +208,7 @@ const ROOMS: &[Room] = &[
         folder: "crates/claims",
         may_use: &[
             "crates/model",
-            "crates/audit",
+            "crates/tools",
             "crates/wire",
             "crates/engine",
             "crates/host",

@@ -60,7 +60,7 @@ pub fn run(command: &Import) -> Result<Code, Failure> {
     let told = command.beside.read(&mut &bytes[..]).map_err(|why| wrong(&command.file, &why))?;
     let place = format!("foreign/{name}.txt");
     let told = told.into_iter().map(|(part, foreign)| (place.clone(), part, foreign));
-    let audit = audit::audit(told.collect(), &command.beside.given());
+    let audit = tools::audit::audit(told.collect(), &command.beside.given());
     fs::create_dir_all(&folder).map_err(|error| wrong(&folder, &error))?;
     write(&copy, &bytes)?;
     write(&audited, model::json::pretty(&audit).as_bytes()).inspect_err(|_| {

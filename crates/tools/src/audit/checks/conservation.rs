@@ -1,0 +1,97 @@
+//! Every request is counted once: sums agree, and rate x duration is the count.
+
+use super::{Listed, compared, open, said};
+use crate::audit::bounds::Range;
+use crate::audit::say::{number, rate, time};
+use model::audit::{Figure, Finding, Foreign, Given, Outcome, RateIs, Sum};
+
+pub(super) const LISTED: Listed = Listed {
+    id: "conservation",
+    asks: "Do the parts add up to the whole, and is rate x duration the number of requests?",
+    source: "what each tool counts, in its own code (docs/audit.md)",
+    check,
+};
+
+/// The tool reads its clocks at slightly different instants.
+const CLOCKS: f64 = 0.001;
+/// A mean of windows that is closer than this to the rate of the run is the same to a reader.
+const WINDOWS: f64 = 0.01;
+
+fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
+    told.sums.iter().map(of_sum).chain(of_rate(told)).chain(of_good_rate(told)).collect()
+}
+
+fn of_sum(sum: &Sum) -> Finding {
+    let zero = Range::of(0.0);
+    let parts = sum.parts.iter().map(Range::read).fold(zero, |sum, part| sum + part);
+    let whole = Range::read(&sum.whole);
+    let words = format!(
+        "{} {}; {} are {}",
+        sum.whole_is,
+        number_exact(whole),
+        sum.parts_are,
+        number_exact(parts)
+    );
+    let near = Range { low: whole.low - sum.slack, high: whole.high + sum.slack };
+    compared(near, parts, &sum.claims, words)
+}
+
+fn number_exact(range: Range) -> String {
+    if range.low == range.high { format!("{}", range.low) } else { number(range.high) }
+}
+
+/// A mean over whole windows differs from the rate of the run if the last window was cut off.
+fn of_windows(told: &Figure, duration: &Figure, requests: &Figure) -> Finding {
+    let over_all = Range::read(requests) / Range::read(duration);
+    let words = format!(
+        "{} / {} = {}, but the tool reports the mean of its windows, {}",
+        requests.printed,
+        time(duration.value),
+        rate(requests.value / duration.value.max(1e-9)),
+        rate(told.value)
+    );
+    if !over_all.wider(WINDOWS).excludes(Range::read(told)) {
+        return said(Outcome::Holds, &["rate", "requests"], words);
+    }
+    let settle = "divide the responses by the duration";
+    let finding = open(Outcome::CannotBe, &["rate"], words, settle);
+    Finding { bound: Some((Some(over_all.low), Some(over_all.high))), ..finding }
+}
+
+fn of_rate(told: &Foreign) -> Option<Finding> {
+    let (rate_told, duration) = (told.rate.as_ref()?, told.duration_s.as_ref()?);
+    let requests = told.requests.as_ref()?;
+    match told.meaning.rate_is {
+        RateIs::Quotient => {}
+        RateIs::MeanOfWindows => return Some(of_windows(rate_told, duration, requests)),
+        RateIs::Unknown => return None,
+    }
+    let product = (Range::read(rate_told) * Range::read(duration)).wider(CLOCKS);
+    let words = format!(
+        "{} x {} = {}, and {} are reported",
+        rate(rate_told.value),
+        time(duration.value),
+        number(rate_told.value * duration.value),
+        requests.printed
+    );
+    Some(compared(product, Range::read(requests), &["rate", "requests", "duration"], words))
+}
+
+/// Good responses over the time in which requests were sent and the wait for the last response.
+fn of_good_rate(told: &Foreign) -> Option<Finding> {
+    let (per_second, good) = (told.good_rate.as_ref()?, told.good.as_ref()?);
+    let (sent, wait) = (told.duration_s.as_ref()?, told.wait_s.as_ref()?);
+    let all = Range::read(sent) + Range::read(wait);
+    let product = (Range::read(per_second) * all).wider(CLOCKS);
+    let words = format!(
+        "{} x ({} + {}) = {}, and {} are good",
+        rate(per_second.value),
+        time(sent.value),
+        time(wait.value),
+        number(per_second.value * (sent.value + wait.value)),
+        good.printed
+    );
+    // Where no time passed, it is the number itself.
+    let is_timed = all.low > 0.0;
+    is_timed.then(|| compared(product, Range::read(good), &["good_rate", "good", "wait"], words))
+}

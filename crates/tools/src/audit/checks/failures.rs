@@ -1,0 +1,86 @@
+//! A rate counts only good responses, and only a good response is a success.
+//!
+//! A rate that counts failures says nothing about the good responses until they are divided out,
+//! from one failure in a hundred on; below that the text says how many there are. If no request got
+//! a response, there was no rate.
+
+use super::{Listed, open, said};
+use crate::audit::say::{percent, rate};
+use model::audit::{Counts, Finding, Foreign, Given, Outcome};
+
+pub(super) const LISTED: Listed = Listed {
+    id: "failures",
+    asks: "Does the rate count failed responses, or does the success rate call them successes?",
+    source: "what each tool counts, in its own code (docs/what-other-tools-say.md)",
+    check,
+};
+
+/// From this share of failures on, the rate is not that of the good responses.
+const SHARE_MIN: f64 = 0.01;
+
+/// How oha names requests that were in flight when its time was over.
+const CUT_OFF: &str = "aborted due to deadline";
+
+const SETTLE: &str = "divide the good responses by the time; `ceiling load` counts only these";
+
+fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
+    let (Some(requests), Some(good)) = (&told.requests, &told.good) else { return Vec::new() };
+    if requests.value < 1.0 {
+        return Vec::new();
+    }
+    let share = |all: f64| (good.value / all.max(1.0)).clamp(0.0, 1.0);
+    let ended = requests.value - cut_off(told);
+    let of_success = of_success(told, share(ended));
+    [of_rate(told, share(requests.value)), of_success].into_iter().flatten().collect()
+}
+
+/// Requests that the tool itself cut off at its end: their outcome is unknown.
+fn cut_off(told: &Foreign) -> f64 {
+    let by_us = told.errors.iter().filter(|one| one.name == CUT_OFF);
+    by_us.map(|one| one.count.value).sum()
+}
+
+fn of_rate(told: &Foreign, share: f64) -> Option<Finding> {
+    let told_rate = told.rate.as_ref()?;
+    if told.meaning.counts == Counts::Good || told.meaning.counts == Counts::Unknown {
+        return None;
+    }
+    let bad = percent(1.0 - share);
+    let good = (told_rate.low * share, told_rate.high * share);
+    let words = format!(
+        "{bad} of what it counts are not good responses: {} x {} = {} good",
+        rate(told_rate.value),
+        percent(share),
+        rate(told_rate.value * share)
+    );
+    if 1.0 - share < SHARE_MIN {
+        return (share < 1.0).then(|| said(Outcome::Holds, &["rate"], words));
+    }
+    let is_told_apart = told.good_rate.is_some();
+    let outcome =
+        if is_told_apart || has_response(told) { Outcome::CannotTell } else { Outcome::CannotBe };
+    let finding = open(outcome, &["rate"], words, SETTLE);
+    Some(Finding { bound: Some((Some(good.0), Some(good.1))), ..finding })
+}
+
+/// Whether any request got a response of any status, as far as the tool reports it.
+pub(super) fn has_response(told: &Foreign) -> bool {
+    if told.requests.as_ref().is_some_and(|requests| requests.high == 0.0) {
+        return false;
+    }
+    let is_listed = !(told.statuses.is_empty() && told.errors.is_empty());
+    let is_none = told.good.as_ref().is_some_and(|good| good.value == 0.0);
+    let of_responses = |name: &str| !name.starts_with('0') && name != "KO";
+    let some = told.statuses.iter().any(|one| one.count.value > 0.0 && of_responses(&one.name));
+    some || !is_none || !is_listed
+}
+
+fn of_success(told: &Foreign, share: f64) -> Option<Finding> {
+    let success = told.success.as_ref()?;
+    let words = format!("{} of the requests that ended have a good response", percent(share));
+    if success.low <= share + SHARE_MIN {
+        return Some(said(Outcome::Holds, &["success"], words));
+    }
+    let finding = open(Outcome::CannotBe, &["success"], words, SETTLE);
+    Some(Finding { bound: Some((Some(share), Some(share))), ..finding })
+}

@@ -1,0 +1,63 @@
+//! Several files: rates add up, but percentiles do not, and their mean is not a percentile.
+
+use crate::audit::say::{number, rate, time};
+use model::audit::{Account, Finding, Outcome, Percentile};
+
+const SETTLE: &str = "merge the values or histograms themselves: use one process, or a tool that \
+                      merges (vegeta report A B, ceiling)";
+
+/// What several accounts say together, if they are of the same load.
+pub(crate) fn check(accounts: &[Account]) -> Vec<Finding> {
+    if accounts.len() < 2 {
+        return Vec::new();
+    }
+    let of = |share: f64| of_share(accounts, share);
+    [0.5, 0.9, 0.95, 0.99, 0.999].into_iter().filter_map(of).chain(of_rates(accounts)).collect()
+}
+
+fn of_share(accounts: &[Account], share: f64) -> Option<Finding> {
+    let told = accounts.iter().map(|account| account.foreign.latency()?.at(share));
+    let told: Option<Vec<&Percentile>> = told.collect();
+    let is_time = |one: &&Percentile| one.value.value.is_finite() && one.value.value >= 0.0;
+    let told = told.filter(|told| told.iter().all(is_time))?;
+    let lows = told.iter().map(|one| one.value.low);
+    let (low, high) = (
+        lows.fold(f64::INFINITY, f64::min),
+        told.iter().map(|one| one.value.high).fold(0.0, f64::max),
+    );
+    let name = told.first()?.name();
+    let mean = told.iter().map(|one| one.value.value).sum::<f64>() / told.len() as f64;
+    Some(Finding {
+        check: "averages".into(),
+        claims: vec![name.clone()],
+        outcome: Outcome::CannotTell,
+        arithmetic: format!(
+            "{name} of all {} lies between {} and {}; their mean, {}, is not a percentile",
+            told.len(),
+            time(low),
+            time(high),
+            time(mean)
+        ),
+        settle: SETTLE.into(),
+        bound: Some((Some(low), Some(high))),
+    })
+}
+
+fn of_rates(accounts: &[Account]) -> Option<Finding> {
+    let rates: Option<Vec<f64>> =
+        accounts.iter().map(|account| Some(account.foreign.rate.as_ref()?.value)).collect();
+    let rates = rates.filter(|rates| rates.iter().all(|rate| rate.is_finite()))?;
+    let sum: f64 = rates.iter().sum();
+    Some(Finding {
+        check: "averages".into(),
+        claims: vec!["rate".into()],
+        outcome: Outcome::CannotTell,
+        arithmetic: format!(
+            "{} rates add up to {} if they cover the same seconds",
+            number(rates.len() as f64),
+            rate(sum)
+        ),
+        settle: "compare their start and end times".into(),
+        bound: None,
+    })
+}

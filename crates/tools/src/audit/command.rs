@@ -1,0 +1,433 @@
+//! What a command line tells that an output does not, and what a person stated.
+//!
+//! A command line is passed, or is in the first lines of the file after a prompt (`$ wrk ..`). Only
+//! the words after the tool's name count, up to a pipe: what stands before it are programs that
+//! start the tool (`taskset -c 1 wrk ..`), with flags of their own. Some take the tool's command as
+//! one word (`ssh client 'wrk ..'`). Others start nothing, and what they name is no command of the
+//! tool (`mkdir wrk`). The file takes precedence over the command line, and the command line over
+//! figures passed as options.
+
+use crate::LINES;
+use crate::audit::page::Page;
+use crate::audit::printed::{count, go_duration, rounded, seconds};
+use crate::command_line::{CommandLine, Sets};
+use model::audit::{Figure, Foreign, Given, Loop, Since};
+use model::shell;
+
+/// Lines of a file that are searched for its command line.
+const HEAD_LINES: usize = 20;
+/// Words of a command line that are examined.
+const WORDS_MAX: usize = 200;
+/// Words of a line in a file among which the tool's name is looked for.
+const NAMED_MAX: usize = 20;
+
+/// Adds what the command line and the person state to what the output reports.
+pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
+    let line = LINES.iter().find(|line| line.tool == told.tool);
+    let typed = given.command.clone().or_else(|| in_head(&told.tool, head));
+    if let Some(own) = typed.as_deref().and_then(|typed| own_words(&told.tool, typed)) {
+        let own: Vec<&str> = own.iter().take(WORDS_MAX).map(String::as_str).collect();
+        line.into_iter().for_each(|line| from_flags(told, line, &own));
+        if told.tool == "oha" {
+            of_oha(told, &own);
+        }
+    }
+    told.command = typed.or(told.command.take());
+    let by_person = |figure: &mut Option<Figure>, told: Option<u64>| {
+        *figure = figure.take().or(told.map(|value| Figure::exact(value as f64, 0)));
+    };
+    by_person(&mut told.connections, given.connections);
+    by_person(&mut told.depth, given.depth);
+}
+
+/// The depth that a line of prose or of a script states with the command of a tool; within, none if
+/// it is not known from there. Without its flag only a line that is nothing but a command tells it.
+pub(crate) fn depth_typed(line: &str) -> Option<Option<Figure>> {
+    let words = shell::words(line.trim_start_matches(['$', '#', '>', ' ']));
+    let first = words.first()?;
+    let of = |line: &&CommandLine| {
+        let own = started(line.tool, &words, WORDS_MAX)?;
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
+        let is_flagged = value(&own, &line.names(Sets::Depth), |_| true).is_some();
+        let is_command = is_program(line.tool, first) && is_typed(words.iter().skip(1));
+        let mut told = Foreign::default();
+        from_flags(&mut told, line, &own);
+        (is_flagged || is_command).then_some(told.depth)
+    };
+    LINES.iter().find_map(of)
+}
+
+/// The words of a command line that are the tool's own. None if it does not name the tool: the
+/// flags of another program, such as a script, say nothing about the load.
+fn own_words(tool: &str, typed: &str) -> Option<Vec<String>> {
+    let words = shell::words(typed);
+    match words.first()?.starts_with('-') {
+        true => Some(words.into_iter().take_while(|word| !is_end(word)).collect()),
+        false => started(tool, &words, usize::MAX),
+    }
+}
+
+/// The words after the tool's name, which is one of the first `most` words. Where none of them is,
+/// a word with spaces may be the tool's command (`bash -c "wrk .."`); it may also be a text about
+/// the tool, so a flag or an address must follow the name there.
+fn started(tool: &str, words: &[String], most: usize) -> Option<Vec<String>> {
+    if let Some(at) = named_at(tool, words) {
+        return (at < most).then(|| behind(words, at).cloned().collect());
+    }
+    let all = of_starters(words).map(|at| &words[at]);
+    let quoted = all.filter(|word| word.contains(char::is_whitespace));
+    let own =
+        |word: &String| started(tool, &shell::words(word), most).filter(|own| is_typed(own.iter()));
+    quoted.take(WORDS_MAX).find_map(own)
+}
+
+/// The words of a command behind one of them.
+fn behind(words: &[String], at: usize) -> impl Iterator<Item = &String> {
+    words[at + 1..].iter().take_while(|word| !is_end(word)).take(WORDS_MAX)
+}
+
+/// Whether a flag or an address is among the words after a tool's name.
+fn is_typed<'a>(mut own: impl Iterator<Item = &'a String>) -> bool {
+    let is_flag = |word: &str| word.starts_with('-') && word.contains(char::is_alphanumeric);
+    own.any(|word| is_flag(word) || word.contains("://"))
+}
+
+/// Words that end a command.
+const ENDS: [&str; 5] = ["|", "||", "&&", "&", ";"];
+/// Flags of other programs whose value may be the name of a tool.
+const NAMING: [&str; 7] = ["--name", "-u", "--user", "-g", "--group", "-h", "--hostname"];
+
+/// What may stand before the name of a program.
+const LEADING: [&str; 4] = ["sudo", "do", "then", "{"];
+/// Programs that start no tool; what follows them may be called like one.
+const OTHERS: [&str; 40] = [
+    "[", "alias", "apk", "apt", "apt-get", "brew", "cargo", "cat", "cd", "chmod", "chown",
+    "command", "cp", "curl", "dnf", "echo", "export", "file", "git", "grep", "head", "ln", "ls",
+    "make", "mkdir", "mv", "npm", "printf", "pushd", "rm", "stat", "tail", "tar", "test", "touch",
+    "type", "unzip", "wget", "which", "yum",
+];
+/// Programs that start others, and that a line after `#` or `>` may begin with.
+const STARTERS: [&str; 23] = [
+    "bash", "chroot", "chrt", "docker", "env", "exec", "ionice", "ip", "kubectl", "nice", "nohup",
+    "npx", "nsenter", "numactl", "perf", "podman", "sh", "ssh", "stdbuf", "strace", "taskset",
+    "time", "timeout",
+];
+
+fn is_end(word: &str) -> bool {
+    ENDS.contains(&word)
+}
+
+/// The name of a program without its folder.
+fn program(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+/// Whether a word sets a variable for the program behind it.
+fn is_setting(word: &str) -> bool {
+    word.contains('=') && !word.starts_with('-')
+}
+
+/// The words that may start a tool: not those of a program that starts none, such as `mkdir`.
+fn of_starters(words: &[String]) -> impl Iterator<Item = usize> {
+    let (mut begins, mut is_other) = (true, false);
+    (0..words.len()).filter(move |at| {
+        let word = words[*at].as_str();
+        if is_end(word) {
+            (begins, is_other) = (true, false);
+        } else if begins && !is_setting(word) && !LEADING.contains(&word) {
+            (begins, is_other) = (false, OTHERS.contains(&program(word)));
+        }
+        !is_other
+    })
+}
+
+/// Whether a word names a tool, or a program that is built of it.
+fn is_named(tool: &str, word: &str) -> bool {
+    // wrk2 builds a program that is called wrk.
+    let called = |tool: &str| program(word).strip_prefix(tool).is_some_and(is_version);
+    let is_called = called(tool) || (tool == "wrk2" && called("wrk"));
+    is_called && !word.starts_with('-') && !word.contains("://") && !word.contains('=')
+}
+
+/// Which word starts the tool. Other words follow it: no tool starts a load without any, and in
+/// `cd hey && ./hey ..` the first is the name of a folder. A flag or an address tells more than
+/// another word, as in `docker build -t hey . && hey -c 5 ..`.
+fn named_at(tool: &str, words: &[String]) -> Option<usize> {
+    let is_value = |at: usize| at > 0 && NAMING.contains(&words[at - 1].as_str());
+    let is_followed = |at: usize| words.get(at + 1).is_some_and(|next| !is_end(next));
+    let is_it = |at: &usize| is_named(tool, &words[*at]) && !is_value(*at) && is_followed(*at);
+    let named: Vec<usize> = of_starters(words).filter(is_it).take(WORDS_MAX).collect();
+    let typed = named.iter().find(|at| is_typed(behind(words, **at)));
+    typed.or(named.first()).copied()
+}
+
+/// Whether the name of a program or an image goes on like this after the tool's:
+/// `hey_linux_amd64`, `oha:latest`, `autocannon@7`.
+fn is_version(rest: &str) -> bool {
+    let behind = rest.strip_prefix(['-', '_']).unwrap_or_default();
+    let is_of_build = behind.starts_with(|first: char| first.is_ascii_digit())
+        || ["linux", "darwin", "v"].iter().any(|of| behind.starts_with(of));
+    rest.is_empty() || rest == ".exe" || rest.starts_with([':', '@']) || is_of_build
+}
+
+/// Only the command line of oha tells from when its times count.
+fn of_oha(told: &mut Foreign, own: &[&str]) {
+    let has = |flag: &str| value(own, &[flag], |_| true).is_some();
+    let is_from_plan = has("--latency-correction");
+    let since = if is_from_plan { Since::Plan } else { Since::Send };
+    told.latencies.iter_mut().for_each(|latency| latency.since = since);
+    told.meaning.load = if has("-q") { Loop::Unknown } else { Loop::Closed };
+}
+
+/// A line that starts with a prompt followed by the tool's command. `#` and `>` may also begin a
+/// comment or a quote, which may be about another run. So the first word must be a program there,
+/// and a flag or an address must follow the tool's name.
+fn in_head(tool: &str, head: Page<'_>) -> Option<String> {
+    head.lines().take(HEAD_LINES).find_map(|spot| {
+        let line = spot.text.trim_start();
+        let typed = line.strip_prefix(['$', '#', '>'])?.trim();
+        let words = shell::words(typed);
+        let own = started(tool, &words, NAMED_MAX)?;
+        let is_command =
+            line.starts_with('$') || (is_program(tool, words.first()?) && is_typed(own.iter()));
+        is_command.then(|| model::secret::text(typed))
+    })
+}
+
+/// Whether a line that starts so is a command, and not prose.
+fn is_program(tool: &str, word: &str) -> bool {
+    let known: [&[&str]; 3] = [&STARTERS, &OTHERS, &LEADING];
+    let is_known = known.iter().any(|names| names.contains(&program(word)));
+    is_known || is_named(tool, word) || is_setting(word)
+}
+
+fn from_flags(told: &mut Foreign, line: &CommandLine, words: &[&str]) {
+    let has = |sets: Sets| value(words, &line.names(sets), |_| true).is_some();
+    // The flags of some tools are longer words with one hyphen, such as `-cpus` of hey.
+    let is_number = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
+    let value = |sets: Sets| value(words, &line.names(sets), is_number);
+    let number = |sets: Sets| value(sets).and_then(|text| count(&text, 0));
+    let time = |text: String| match seconds(&text, 0) {
+        Some(figure) => Some(figure),
+        None => go_duration(&text, 0).or_else(|| rounded(&text, 0)),
+    };
+    // What is typed and not a number, such as `$CONNECTIONS`, is not the default either.
+    let unless =
+        |sets: Sets, default: f64| value(sets).is_none().then(|| Figure::exact(default, 0));
+    let default = line.default("-c").and_then(|one| unless(Sets::Connections, one));
+    let is_staged = value(Sets::Stages).is_some();
+    if !is_staged {
+        told.connections = told.connections.take().or(number(Sets::Connections)).or(default);
+    }
+    told.threads = told.threads.take().or(number(Sets::Threads));
+    if !is_staged && value(Sets::Count).is_none() {
+        told.asked_s = told.asked_s.take().or(value(Sets::Duration).and_then(time));
+    }
+    told.target_rate = told.target_rate.take().or(number(Sets::Rate));
+    if !line.is_scripted && !has(Sets::Script) {
+        let depth = number(Sets::Depth).or_else(|| unless(Sets::Depth, 1.0));
+        told.depth = told.depth.take().or(depth);
+    }
+}
+
+/// The value of a flag: `-c 50`, `-c50`, `--connections=50`. None if the flag is absent. What
+/// directly follows a short flag is its value if `is_value` accepts it.
+fn value(words: &[&str], names: &[&str], is_value: fn(&str) -> bool) -> Option<String> {
+    words.iter().enumerate().rev().find_map(|(index, word)| {
+        names.iter().find_map(|name| {
+            let rest = word.strip_prefix(name)?;
+            let is_short = name.len() == 2;
+            match rest.strip_prefix('=') {
+                Some(value) => Some(value.to_string()),
+                None if rest.is_empty() => Some(words.get(index + 1).unwrap_or(&"").to_string()),
+                None if is_short && is_value(rest) => Some(rest.to_string()),
+                None => None,
+            }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completed(tool: &str, typed: &str) -> Foreign {
+        let mut told = Foreign { tool: tool.into(), ..Foreign::default() };
+        let given = Given { command: Some(typed.into()), ..Given::default() };
+        complete(&mut told, &given, Page(""));
+        told
+    }
+
+    fn figures(told: &Foreign) -> [Option<f64>; 4] {
+        let all = [&told.connections, &told.threads, &told.depth, &told.target_rate];
+        all.map(|figure| figure.as_ref().map(|figure| figure.value))
+    }
+
+    #[test]
+    fn flags_are_read_in_every_form() {
+        let told = completed("wrk", "wrk -t1 -c 32 --duration=3s http://h/");
+        assert_eq!(figures(&told), [Some(32.0), Some(1.0), Some(1.0), None]);
+        assert_eq!(told.asked_s.unwrap().value, 3.0);
+        let told = completed("wrk2", "wrk2 -c50 -R2k --latency http://h/");
+        assert_eq!(figures(&told), [Some(50.0), None, Some(1.0), Some(2000.0)]);
+        let told = completed("h2load", "h2load --h1 -m 16 -c8 http://h/");
+        assert_eq!(figures(&told), [Some(8.0), None, Some(16.0), None]);
+        assert_eq!(figures(&completed("oha", "oha http://h/"))[0], Some(50.0));
+        let told = completed("hey", "hey -c 200 -cpus 4 -z=30s http://h/");
+        assert_eq!((figures(&told)[0], told.asked_s.unwrap().value), (Some(200.0), 30.0));
+        assert_eq!(figures(&completed("wrk", "wrk -c 8 -spipeline.lua http://h/"))[2], None);
+    }
+
+    #[test]
+    fn a_flag_whose_value_is_no_number_is_not_the_default() {
+        let told = completed("autocannon", "autocannon -c $C -p \"$DEPTH\" -d 20 http://h/");
+        assert_eq!(figures(&told), [None, None, None, None]);
+        assert_eq!(
+            figures(&completed("wrk", "wrk -c ${C} http://h/")),
+            [None, None, Some(1.0), None]
+        );
+    }
+
+    #[test]
+    fn a_line_of_a_text_states_a_depth_with_the_command_of_a_tool() {
+        let depth = |line: &str| depth_typed(line).map(|of| of.map(|figure| figure.value));
+        assert_eq!(
+            depth("autocannon -m GET --connections 1000 --pipelining 100"),
+            Some(Some(100.0))
+        );
+        assert_eq!(depth("  autocannon -c $CONN -w 30 -d 20 http://h/"), Some(Some(1.0)));
+        assert_eq!(depth("$ wrk -t2 -s pipeline.lua http://h/"), Some(None));
+        assert_eq!(depth("We switched to autocannon with --pipelining 50."), Some(Some(50.0)));
+        assert_eq!(depth("h2load -m $M -c 8 http://h/"), Some(None));
+        for line in ["We switched to autocannon with --workers 30.", "wrk is a tool", "", "-c 5"] {
+            assert_eq!(depth(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn flags_of_programs_around_the_tool_are_not_its_own() {
+        for typed in [
+            "taskset -c 1 hey -z 9s http://h/",
+            "sudo -u hey nice -n 5 numactl -C 3 -m 0 ./hey -z 9s http://h/",
+            "env A=hey B=2 timeout 30s time -v /opt/hey_linux_amd64 -z 9s http://h/",
+            "docker run --rm -c 512 --name hey -t me/hey:latest -z 9s http://h/hey",
+            "perf stat -e cycles -c 4 hey -z 9s http://h/ | tee -c 7 hey.txt",
+            "hey -z 9s -H 'X-Flags: -c 5 -z 1s' http://h/ && sleep -c 3",
+        ] {
+            let told = completed("hey", typed);
+            let read = (figures(&told)[0], told.asked_s.unwrap().value);
+            assert_eq!(read, (Some(50.0), 9.0), "{typed}");
+        }
+        let told = completed("h2load", "taskset -c 4-7 h2load -t2 -m 8 http://h/");
+        assert_eq!(figures(&told), [Some(1.0), Some(2.0), Some(8.0), None]);
+        assert_eq!(figures(&completed("hey", "./bench.sh -c 9"))[0], None, "of a script");
+        assert_eq!(figures(&completed("hey", "cd hey && ./bench.sh -c 9"))[0], None, "a folder");
+        assert_eq!(figures(&completed("hey", "-c 9 http://h/"))[0], Some(9.0), "flags alone");
+        let told = completed("wrk2", "numactl -N 0 ./wrk -c 5 -R 100 http://h/");
+        assert_eq!(figures(&told), [Some(5.0), None, Some(1.0), Some(100.0)]);
+    }
+
+    #[test]
+    fn the_tool_is_where_words_follow_its_name_and_perhaps_in_one_word() {
+        for typed in [
+            "cd hey && ./hey -c 100 http://h/",
+            "mkdir hey; which hey | cat && hey -c 100 http://h/ | tee -c 7",
+            "ssh -c aes client 'hey -c 100 http://h/' -c 5",
+            "bash -c \"cd hey && ./hey -c 100 -H 'X: -c 5' http://h/ | tee -c 7\" -c 5",
+            "ssh client \"bash -c 'hey -c 100 http://h/'\"",
+            "mkdir hey out && hey -c 100 http://h/",
+            "mkdir hey out; hey -c 100 http://h/; sleep -c 3",
+            "wget -O hey http://d/hey && ./hey -c 100 http://h/",
+            "sudo cp -r hey /opt|cat; A=1 hey -c 100 http://h/|tee -c 7",
+            "docker build -t hey . && docker run hey -c 100 http://h/",
+            "echo 'hey -c 5 http://h/' && ssh client 'hey -c 100 http://h/'",
+        ] {
+            assert_eq!(figures(&completed("hey", typed))[0], Some(100.0), "{typed}");
+            let mut told = Foreign { tool: "hey".into(), ..Foreign::default() };
+            let head = format!("$ cd hey\n$ {typed}\n");
+            complete(&mut told, &Given::default(), Page(&head));
+            assert_eq!(told.command.as_deref(), Some(typed), "the folder is no command");
+        }
+        let mut told = Foreign { tool: "hey".into(), ..Foreign::default() };
+        let head = "> Compare with \"hey -c 10 http://old/\" of last week\n";
+        complete(&mut told, &Given::default(), Page(head));
+        assert_eq!((told.command, told.connections.is_some()), (None, false), "a quote");
+        let told = completed("hey", "./bench.sh --note 'after the hey results' -c 9");
+        assert_eq!(figures(&told)[0], None, "a text about the tool");
+    }
+
+    #[test]
+    fn a_line_above_the_output_is_a_command_only_if_it_begins_like_one() {
+        let command = |line: &str| {
+            let mut told = Foreign { tool: "hey".into(), ..Foreign::default() };
+            complete(&mut told, &Given::default(), Page(line));
+            told.command
+        };
+        for typed in [
+            "./hey -c 100 http://h/",
+            "bash -c 'hey -c 100 http://h/'",
+            "cd hey && ./hey -c 100 http://h/",
+            "A=1 taskset -c 1 hey -c 100 http://h/",
+        ] {
+            assert_eq!(command(&format!("# {typed}\n")).as_deref(), Some(typed));
+        }
+        for prose in [
+            "# We ran hey -c 10 http://old/ a week ago",
+            "> compare with hey -c 10 http://old/",
+            "# hey with 10 connections; see http://old/",
+            "$ mkdir hey out",
+            "$ cargo install hey --locked",
+        ] {
+            assert_eq!(command(prose), None, "{prose}");
+        }
+    }
+
+    #[test]
+    fn what_changes_in_stages_or_ends_by_a_count_is_not_what_the_flags_say() {
+        let told = completed("k6", "k6 run -u 1 -d 5s -s 30s:100 -s 10s:0 ramp.js");
+        assert_eq!((figures(&told)[0], told.asked_s), (None, None));
+        let told = completed("k6", "k6 run -u 4 -d 60s -i 100 few.js");
+        assert_eq!((figures(&told)[0], told.asked_s), (Some(4.0), None));
+        assert_eq!(completed("autocannon", "autocannon -d 9 -a 50 http://h/").asked_s, None);
+    }
+
+    #[test]
+    fn a_script_hides_the_depth() {
+        let told = completed("wrk", "wrk -c 32 -s pipeline.lua http://h/");
+        assert_eq!(told.depth, None);
+    }
+
+    /// Users of k6 may send several requests at once.
+    #[test]
+    fn a_command_line_of_k6_does_not_tell_the_depth() {
+        let told = completed("k6", "k6 run -u 8 -d 10s batch.js");
+        assert_eq!(figures(&told), [Some(8.0), None, None, None]);
+        let told = completed("k6", "k6 run --duration 1m30s batch.js");
+        assert_eq!(told.asked_s.unwrap().value, 90.0);
+    }
+
+    #[test]
+    fn a_command_line_above_the_output_is_read_and_the_output_goes_first() {
+        let mut told = Foreign { tool: "wrk".into(), ..Foreign::default() };
+        told.connections = Some(Figure::exact(64.0, 2));
+        complete(
+            &mut told,
+            &Given::default(),
+            Page("$ taskset -c 1 wrk -c 8 http://h/\nRunning\n"),
+        );
+        assert_eq!(figures(&told), [Some(64.0), None, Some(1.0), None]);
+        for heading in ["# wrk with 64 connections\n", "> wrk - pipelined\n"] {
+            let mut told = Foreign { tool: "wrk".into(), ..Foreign::default() };
+            complete(
+                &mut told,
+                &Given { connections: Some(64), ..Given::default() },
+                Page(heading),
+            );
+            assert_eq!(figures(&told), [Some(64.0), None, None, None], "{heading}");
+        }
+        let other = Page("$ curl http://wrk/ -c 5\n");
+        let mut told = Foreign { tool: "wrk".into(), ..Foreign::default() };
+        complete(&mut told, &Given { connections: Some(7), ..Given::default() }, other);
+        assert_eq!(figures(&told), [Some(7.0), None, None, None]);
+    }
+}

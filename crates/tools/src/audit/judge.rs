@@ -1,0 +1,81 @@
+//! What all checks say about each figure.
+
+use crate::audit::checks::{self, CHECKS, Listed};
+use model::audit::{Account, Audit, Claim, Figure, Finding, Foreign, Given, Outcome, SCHEMA, Unit};
+use model::order::OrderBy as _;
+
+/// Audits several files: each entry is a file, the part of it, and what it reported.
+pub fn audit(told: Vec<(String, String, Foreign)>, given: &Given) -> Audit {
+    let accounts: Vec<Account> =
+        told.into_iter().map(|(file, name, told)| account(file, name, told, given)).collect();
+    let together = checks::together(&accounts);
+    Audit { schema: SCHEMA.into(), given: given.clone(), accounts, together }
+}
+
+/// Audits one account.
+pub fn account(file: String, name: String, foreign: Foreign, given: &Given) -> Account {
+    let said = |listed: &Listed, told: &Foreign| -> Vec<Finding> {
+        let said = (listed.check)(told, given).into_iter();
+        said.map(|finding| Finding { check: listed.id.into(), ..finding }).collect()
+    };
+    let (first, others) = (&CHECKS[0], &CHECKS[1..]);
+    let impossible = said(first, &foreign);
+    let rest = checks::rest(&foreign, &impossible);
+    let findings = others.iter().flat_map(|listed| said(listed, &rest));
+    let findings: Vec<Finding> = impossible.iter().cloned().chain(findings).collect();
+    let figures = foreign.figures();
+    let claims =
+        figures.into_iter().map(|(name, unit, figure)| claim(name, unit, figure, &findings));
+    let claims = claims.collect();
+    Account { file, name, foreign, claims }
+}
+
+fn claim(name: String, unit: Unit, figure: &Figure, findings: &[Finding]) -> Claim {
+    let about = |finding: &&Finding| finding.claims.contains(&name);
+    let mut findings: Vec<Finding> = findings.iter().filter(about).cloned().collect();
+    // The worst first; equal outcomes in the order of the checks.
+    findings.order_by_key(|finding| std::cmp::Reverse(finding.outcome));
+    let outcome = findings.first().map_or(Outcome::CannotTell, |worst| worst.outcome);
+    let bound = findings.iter().find_map(|finding| finding.bound);
+    Claim { name, unit, figure: figure.clone(), outcome, bound, findings }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::read::read;
+
+    fn judged(text: &str, given: &Given) -> Account {
+        account("-".into(), String::new(), read(&mut text.as_bytes(), given).unwrap(), given)
+    }
+
+    fn outcome(account: &Account, name: &str) -> Outcome {
+        account.claims.iter().find(|claim| claim.name == name).expect("the claim").outcome
+    }
+
+    #[test]
+    fn a_figure_that_no_check_can_look_at_cannot_be_told() {
+        let told = Foreign { success: Some(Figure::exact(1.0, 1)), ..Foreign::default() };
+        let account = account("-".into(), String::new(), told, &Given::default());
+        assert_eq!(account.claims[0].outcome, Outcome::CannotTell);
+        assert!(account.claims[0].findings.is_empty());
+    }
+
+    /// 108k/s with a mean of 1.01 ms are 109 requests in flight, on 50 connections.
+    #[test]
+    fn a_mean_with_times_that_were_added_is_refuted_once_the_depth_is_known() {
+        let text = include_str!("../../../../bench/fixtures/wrk-404.txt");
+        let unknown = judged(text, &Given::default());
+        assert_eq!(outcome(&unknown, "mean"), Outcome::CannotTell);
+        let known = judged(text, &Given { depth: Some(1), ..Given::default() });
+        assert_eq!(outcome(&known, "mean"), Outcome::CannotBe);
+    }
+
+    #[test]
+    fn a_rate_that_is_no_quotient_of_what_is_told_cannot_be() {
+        let text = include_str!("../../../../bench/fixtures/wrk.txt");
+        assert_eq!(outcome(&judged(text, &Given::default()), "rate"), Outcome::Holds);
+        let changed = text.replace("175225.20", "185225.20");
+        assert_eq!(outcome(&judged(&changed, &Given::default()), "rate"), Outcome::CannotBe);
+    }
+}
