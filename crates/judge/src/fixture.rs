@@ -192,7 +192,6 @@ impl Fixture {
             gates: Vec::new(),
             standing: Standings::default(),
             expectations: Vec::new(),
-            fingerprints: Vec::new(),
             verdict: unjudged(),
         }
     }

@@ -33,10 +33,8 @@ mod tool;
 pub use tool::judge_tool;
 
 mod few;
-pub mod fingerprints;
 mod plateau;
 pub mod ramp;
-pub mod shape;
 
 mod checkup;
 pub use checkup::checkup;

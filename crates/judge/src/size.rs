@@ -10,9 +10,8 @@ use crate::case::{online, usable_cpus};
 use crate::{gates, last_visits, stats, steady};
 use model::claim::Claim;
 use model::facts::CpuQuota;
-use model::ramp_fit::Estimate;
 use model::run::{Point, Record};
-use model::size::{Agent, FleetFit, Machines, Sizing, Step, Traffic, Wish};
+use model::size::{Agent, Estimate, FleetFit, Machines, Sizing, Step, Traffic, Wish};
 use model::units::{show_bytes, show_count};
 use model::verdict::{Ceiling, CeilingKind, Confidence};
 use model::wall::Side;
@@ -488,8 +487,6 @@ mod tests {
             verdict: crate::undecided(),
             expectations: vec![],
             search: None,
-            shape: None,
-            fingerprints: vec![],
             perturbations: vec![],
             fleet: None,
             profile: None,

@@ -202,7 +202,6 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         gates: Vec::new(),
         standing: standing(run),
         expectations: Vec::new(),
-        fingerprints: Vec::new(),
         verdict: crate::undecided(),
     }
 }

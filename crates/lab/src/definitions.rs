@@ -625,29 +625,6 @@ const DEFINITIONS: &[(&str, &str)] = &[
          named neither errors nor a status nor the rate.",
     ),
     (
-        "points[].fingerprints",
-        "Patterns in the client's figures alone: syn_retry (connects that last as long as the \
-         delay before a lost SYN is sent again), delayed_ack (peak at 40 ms), minimum_rto (at 200 \
-         ms), cfs_period (at multiples of 100 ms), burst (a step down). A peak is five times \
-         denser than both of its neighbourhoods of the same width, and the median is below half of \
-         it. means: walls that look like this; beware: other causes that do.",
-    ),
-    (
-        "fingerprints",
-        "The same over the levels of a closed-loop ramp: latency_follows_load, latency_constant, \
-         flat (under 1 % of variation), retrograde.",
-    ),
-    (
-        "shape",
-        "The curve that the last valid visits of the levels of a closed-loop ramp lie on, N being \
-         requests in flight (mean over the window) and X the rate. linear: X = N / R0. hard-cap: a \
-         smooth minimum of N / R0 and cap; knee_in_flight is cap x R0. usl: X = l N / (1 + s (N - \
-         1) + k N (N - 1)) with s = serial_share, k = crosstalk_share, l = 1 / unloaded_s. cliff: \
-         beyond breaks_at_in_flight the rate drops suddenly. Fitted to logarithms, compared by \
-         AICc, intervals of 95 % by a bootstrap of the levels with a fixed seed. It is not used \
-         beyond twice the highest N. A good fit does not show on which side the wall is.",
-    ),
-    (
         "points[].verdict.ceiling",
         "rate: the mean over visits. kind ceiling: the rate stopped growing, by a wall that may be \
          unknown; at-least: it still grew, or the generator or a cause in doubt limited it, so the \

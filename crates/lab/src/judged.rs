@@ -39,7 +39,6 @@ impl Making<'_> {
         if let Some(fanout) = &trial.fanout {
             point = fanout::complete(point, fanout, visit, of, self.stamps);
         }
-        point.fingerprints = judge::fingerprints::of_point(&point, &visit.gathered.latency);
         judge_point(self.context, point, of)
     }
 }
@@ -71,8 +70,6 @@ impl Head<'_> {
             perturbations: &self.perturbations,
         };
         let verdict = judge_run(context, &points, observed);
-        let shape = judge::shape::of_ramp(trial, &points);
-        let fingerprints = judge::fingerprints::of_ramp(trial, &points);
         // A search makes trials that miss on purpose; its result stands for them all.
         let expect = trial.expect.as_ref().filter(|_| self.search.is_none());
         let expectations = expect
@@ -97,8 +94,6 @@ impl Head<'_> {
             perturbations: self.perturbations,
             profile: self.profile,
             fleet: self.fleet,
-            shape,
-            fingerprints,
             notices: self.notices,
             definitions: definitions::all(),
         }

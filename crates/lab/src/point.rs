@@ -91,7 +91,6 @@ pub(crate) fn make(
         gates: Vec::new(),
         standing: Standings::default(),
         expectations: Vec::new(),
-        fingerprints: Vec::new(),
         // Until the judge has decided.
         verdict: judge::undecided(),
     }

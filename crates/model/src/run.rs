@@ -9,7 +9,6 @@ use crate::curve::Curve;
 use crate::facts::{FarHost, HostFacts, ServerFacts};
 use crate::fanout::EventInfo;
 use crate::fault::{self, Fault};
-use crate::fingerprint::Fingerprint;
 use crate::fleet::{AgentPoint, FleetRecord};
 use crate::histogram::{Histogram, Summary};
 use crate::load::{Life, LoadModel, Spacing, Trial};
@@ -19,7 +18,6 @@ use crate::objective::Expectation;
 use crate::perturbation::Perturbation;
 use crate::profile::ProfileRecord;
 use crate::punctual::is_moved;
-use crate::ramp_fit::ShapeFit;
 use crate::reading::Reading;
 use crate::route::Resolution;
 use crate::sample::ResponseSample;
@@ -84,13 +82,6 @@ pub struct Record {
     /// The search for the highest rate that holds the objective, if requested.
     #[serde(default)]
     pub search: Option<SearchRecord>,
-    /// The curve that the levels of a closed-loop ramp lie on; absent with fewer than four valid
-    /// levels.
-    #[serde(default)]
-    pub shape: Option<ShapeFit>,
-    /// Patterns over the levels of a ramp that need no observation of the server.
-    #[serde(default)]
-    pub fingerprints: Vec<Fingerprint>,
     /// Experiments that were made to confirm the verdict.
     #[serde(default)]
     pub perturbations: Vec<Perturbation>,
@@ -256,9 +247,6 @@ pub struct Point {
     /// How each term of the trial's objective stands here; empty when none was given.
     #[serde(default)]
     pub expectations: Vec<Expectation>,
-    /// Patterns in latencies and series that need no observation of the server.
-    #[serde(default)]
-    pub fingerprints: Vec<Fingerprint>,
     /// The verdict of this point.
     pub verdict: Verdict,
 }

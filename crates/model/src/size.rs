@@ -1,7 +1,17 @@
 //! How many machines a rate needs: the result of `ceiling size`, with its arithmetic.
 
-use crate::ramp_fit::Estimate;
 use serde::{Deserialize, Serialize};
+
+/// A figure with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Best value.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
 
 /// The question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

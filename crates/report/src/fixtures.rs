@@ -9,7 +9,6 @@ mod large;
 mod profiled;
 mod readings;
 mod runs;
-mod shape;
 
 pub use self::experiments::{blocks, experiment, visits};
 pub use self::large::large_hosts;
@@ -31,7 +30,6 @@ use model::load::{
 };
 use model::metric::{Declaration, Unit as Of};
 use model::objective::{BoundUnit, Expectation, Objective, ObjectiveStanding};
-use model::ramp_fit::Estimate;
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes, Value, Values,
 };
@@ -44,7 +42,7 @@ use model::search::{
     Answer, Ended, Purpose, SearchCheck, SearchConfig, SearchRecord, SearchTrial, Trust,
 };
 use model::series::{Second, Spread};
-use model::size::{FleetFit, Machines, Sizing, Step, Traffic, Wish};
+use model::size::{Estimate, FleetFit, Machines, Sizing, Step, Traffic, Wish};
 use model::tick::{ErrorClass, TargetTally};
 use model::tls::{self, KernelTls, KernelTlsInfo, Resumption, TlsInfo};
 use model::units::NS_PER_S;
@@ -285,7 +283,6 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         gates: gates(scene),
         standing: Default::default(),
         expectations: Vec::new(),
-        fingerprints: Vec::new(),
         verdict: verdict(Named::None, Side::None, "no wall at this level", Confidence::Unknown),
     };
     (point, latency)
@@ -568,8 +565,6 @@ fn run(scene: &Scene, question: Question) -> Run {
         notices: Vec::new(),
         expectations: Vec::new(),
         search: None,
-        shape: None,
-        fingerprints: Vec::new(),
         perturbations: Vec::new(),
         profile: None,
         tool: None,

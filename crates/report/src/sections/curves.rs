@@ -76,7 +76,6 @@ pub fn curves(run: &Run) -> Vec<Block> {
         return Vec::new();
     }
     let marks = order.iter().map(|(_, index)| mark_of(run, &points[*index])).collect::<Vec<_>>();
-    let fitted = fitted_series(run, &order);
     let view = |series: Vec<Series>| View {
         label: "all levels".to_string(),
         mark: Mark::None,
@@ -90,12 +89,11 @@ pub fn curves(run: &Run) -> Vec<Block> {
         ..View::default()
     };
     let points: Vec<&Point> = order.iter().map(|(_, index)| &points[*index]).collect();
-    let rates = rate_series(&points).into_iter().chain(fitted).collect();
     vec![
         Block::Chart(rate_chart(
             band_note(run),
             varied,
-            View { limits: limits(run), ..view(rates) },
+            View { limits: limits(run), ..view(rate_series(&points)) },
         )),
         Block::Chart(latency_chart(varied, view(latency_series(&points)))),
     ]
@@ -164,14 +162,6 @@ fn rate_series(points: &[&Point]) -> Vec<Series> {
         series.push(Series { label: "asked".to_string(), y });
     }
     series
-}
-
-/// The fitted curve at the levels it was fitted to.
-fn fitted_series(run: &Run, order: &[(f64, usize)]) -> Option<Series> {
-    let shape = run.record.shape.as_ref()?;
-    let at = |index: usize| shape.levels.iter().find(|level| level.point == index)?.fitted;
-    let y = order.iter().map(|(_, index)| at(*index)).collect();
-    Some(Series { label: format!("fit: {}", shape.best?.name()), y })
 }
 
 /// The ceiling as judged, or the answer of a search: the rate of the headline.

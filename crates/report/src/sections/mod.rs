@@ -31,7 +31,6 @@ pub mod expectations;
 pub mod search;
 
 pub mod levels;
-mod shape;
 
 pub mod responses;
 pub mod samples;
@@ -43,7 +42,6 @@ pub mod confirmation;
 mod connecting;
 mod contrasts;
 pub mod evidence;
-mod fingerprints;
 pub mod gates;
 mod order;
 
@@ -129,7 +127,6 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Search", depths: FROM_EVIDENCE, draw: search::table },
     Section { heading: "Events", depths: FROM_EVIDENCE, draw: events::table },
     Section { heading: "Levels", depths: FROM_EVIDENCE, draw: levels::levels },
-    Section { heading: "Levels", depths: FROM_EVIDENCE, draw: shape::sentence },
     Section { heading: "Agents", depths: FROM_EVIDENCE, draw: fleet::agents },
     Section { heading: "Agents", depths: FROM_SETUP, draw: fleet::hosts },
     Section { heading: "Turnover", depths: FROM_EVIDENCE, draw: turnover::turnover },
@@ -139,7 +136,6 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Responses", depths: FROM_EVIDENCE, draw: samples::samples },
     Section { heading: "Curves", depths: FULLY, draw: curves::curves },
     Section { heading: "Evidence", depths: FROM_EVIDENCE, draw: evidence::evidence },
-    Section { heading: "Evidence", depths: FROM_EVIDENCE, draw: fingerprints::table },
     Section { heading: "Evidence", depths: FROM_SETUP, draw: evidence::by_point },
     Section { heading: "Evidence", depths: FROM_SETUP, draw: evidence::not_tested },
     Section { heading: "Confirmation", depths: FROM_EVIDENCE, draw: confirmation::table },

@@ -8,9 +8,8 @@ use super::super::{banner_lines, facts_lines, painted};
 use super::{Row, drawn};
 use crate::page::{Banner, Fact, Tone};
 use crate::wording::plural;
-use model::ramp_fit::Estimate;
 use model::run::Run;
-use model::size::{FleetFit, Machines, Sizing};
+use model::size::{Estimate, FleetFit, Machines, Sizing};
 use model::units::show_count;
 
 /// The number, its parts and its reservations.
