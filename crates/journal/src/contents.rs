@@ -39,17 +39,6 @@ impl EntryFolder {
         contents.left_out.sort();
         Ok(contents)
     }
-
-    /// The time of the newest part of the entry: its newest result or run, or its date.
-    pub fn made_at(&self) -> Result<String, JournalError> {
-        let began = |folder: &str| store::Directory::new(self.path.join(folder)).entries();
-        let parts = [began("results"), began("runs")];
-        let parts = parts.into_iter().collect::<Result<Vec<_>, _>>();
-        let parts = parts.map_err(|error| wrong(&self.path, error))?.concat();
-        let times = parts.iter().map(store::Entry::started_at);
-        let newest = times.chain([format!("{}T00:00:00Z", self.entry.date)]).max();
-        Ok(newest.unwrap_or_default())
-    }
 }
 
 impl Contents {
@@ -110,7 +99,6 @@ mod tests {
         let (document, plan) = (format!("{result}/experiment.json"), format!("{result}/plan.toml"));
         assert_eq!(names, ["entry.toml", "notes.md", "plan.toml", &document, &plan]);
         assert_eq!(contents.left_out, ["draft.txt".to_string(), format!("{result}/.hidden")]);
-        assert_eq!(entry.made_at().unwrap(), "2099-01-01T12:00:00Z");
         symlink("/etc/passwd", entry.path.join(result).join("log")).unwrap();
         assert!(entry.contents().unwrap_err().to_string().contains("it is a link"));
         fs::remove_dir_all(&path).unwrap();

@@ -1,37 +1,42 @@
-//! One archive of many files, with a manifest and, if a key is given, a signature.
+//! One archive of a folder: a tar compressed with zstd, and in it the SHA-256 of each file.
 //!
 //! What this room is for: making such an archive, with the same bytes for the same files, and
 //! reading an untrusted one.
-//! In: names, bytes, keys. Out: an archive; or the files of an archive, with its errors.
+//! In: names and bytes. Out: an archive; or the files of an archive, with its errors.
 //! Never: a path of the file system, a journal, an opinion on the content of a file; trust in a
 //! name, a size or a number of an archive.
 //!
-//! An archive is one zstd frame and a seal. The frame contains a tar: `manifest.json` first, then
-//! `manifest.json.sig` if it is signed, then the files of the manifest in its order. All headers of
-//! the tar depend only on name and size, so the reader rebuilds each header and refuses one that
-//! differs. The seal is a skippable zstd frame with the SHA-256 of all bytes before it; `tar --zstd
-//! -x` can read the file.
+//! All files are below one folder. `SHA256SUMS` in it lists all others, as `sha256sum` writes it.
+//! `tar --zstd` and `sha256sum` make and check such archives as well.
 
-mod header;
 mod limits;
-mod manifest;
 mod name;
 mod read;
 mod refused;
-mod seal;
+mod sums;
 mod write;
 
 pub mod fuzzing;
-pub mod signature;
 
 pub use limits::Limits;
-pub use manifest::{File, Manifest, SCHEMA, digest};
-pub use name::{NameFault, Names};
+pub use name::NameFault;
 pub use read::{Opened, read};
 pub use refused::Refused;
-pub use write::{WriteError, write};
+pub use write::{WriteError, Written, check, write};
 
-/// Name of the manifest in the archive.
-pub const MANIFEST: &str = "manifest.json";
-/// Name of the signature of the manifest in the archive.
-pub const SIGNATURE: &str = "manifest.json.sig";
+/// Name of the list of sums in the folder of an archive.
+pub const SUMS: &str = "SHA256SUMS";
+
+/// A file of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name below the folder of the archive, with `/` between folders.
+    pub path: String,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// Total size of files, bytes.
+pub fn total_bytes(files: &[File]) -> u64 {
+    files.iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
+}

@@ -12,9 +12,6 @@ pub enum Refused {
     /// A system call failed while the archive was read or its files were written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It has no seal at its end.
-    #[error("it does not end like an archive of ceiling: it is cut short, extended, or not one")]
-    NoSeal,
     /// The archive itself is too large.
     #[error("the archive has {bytes} bytes; the limit is {most}")]
     LargeArchive {
@@ -23,22 +20,22 @@ pub enum Refused {
         /// The limit.
         most: u64,
     },
-    /// It is not zstd, is broken zstd, or needs more memory than our archives. The library is built
+    /// It is not a tar compressed with zstd, or ends too early. The library of zstd is built
     /// without its own error messages.
-    #[error("it cannot be decompressed: it is not zstd, is damaged, or needs a larger window")]
-    Compression,
-    /// The tar ends before all files.
-    #[error("the archive ends inside {0}")]
-    CutShort(String),
+    #[error("it is not a tar compressed with zstd, is cut short, or is damaged ({0})")]
+    Damaged(io::Error),
     /// There is something after the end.
     #[error("there are bytes after its end")]
     Trailing,
-    /// The first file is not the manifest.
-    #[error("its first file is '{0}' and not manifest.json")]
-    NoManifest(String),
-    /// The manifest is not valid.
-    #[error("manifest.json: {0}")]
-    Manifest(String),
+    /// It has no list of sums.
+    #[error(
+        "it has no SHA256SUMS in its folder; give an archive of ceiling journal pack, or add the \
+         list that sha256sum makes"
+    )]
+    NoSums,
+    /// The list of sums is not valid.
+    #[error("SHA256SUMS: {0}")]
+    Sums(String),
     /// A name is not allowed.
     #[error("the name '{name}' is refused: {fault}")]
     Name {
@@ -47,45 +44,26 @@ pub enum Refused {
         /// Why.
         fault: NameFault,
     },
-    /// It is not a regular file.
-    #[error("'{name}' is {kind}; only regular files are read")]
+    /// A file is not in the folder of the others.
+    #[error("'{0}' is not in the folder of the archive; all files are in one folder")]
+    Outside(String),
+    /// It is neither a regular file nor a folder.
+    #[error(
+        "'{name}' is {kind}; only files and folders are read (tar --format=ustar writes nothing \
+         else)"
+    )]
     Kind {
         /// Its name, escaped and cut.
         name: String,
         /// What it is.
         kind: &'static str,
     },
-    /// The header of a file cannot be read.
-    #[error("the header of a file is wrong: {0}")]
-    Header(String),
-    /// The header of a file has more than its name and its size.
-    #[error(
-        "the header of '{0}' is not as ceiling writes it: owner, mode, time, links and devices \
-         are fixed"
-    )]
-    OtherHeader(String),
-    /// The bytes between two files are not zero.
-    #[error("there are bytes between '{0}' and the next file")]
-    Padding(String),
-    /// A file is in the archive and not in the manifest.
-    #[error("'{0}' is not in the manifest")]
+    /// A file is in the archive and not in the list of sums.
+    #[error("SHA256SUMS does not name '{0}'")]
     NotListed(String),
-    /// A file is in the manifest and not in the archive.
-    #[error("'{0}' is in the manifest and not in the archive")]
+    /// A file is in the list of sums and not in the archive.
+    #[error("SHA256SUMS names '{0}', which is not in the archive")]
     Missing(String),
-    /// A file occurs twice.
-    #[error("'{0}' occurs twice")]
-    Twice(String),
-    /// The size of a file differs from the manifest.
-    #[error("'{path}' has {found} bytes; the manifest says {listed}")]
-    Size {
-        /// The file.
-        path: String,
-        /// Its size in the tar.
-        found: u64,
-        /// Its size in the manifest.
-        listed: u64,
-    },
     /// A file is too large.
     #[error("'{path}' has {bytes} bytes; the limit is {most}")]
     LargeFile {
@@ -104,11 +82,9 @@ pub enum Refused {
         /// The limit.
         most: u64,
     },
-    /// There are too many files.
-    #[error("it has {files} files; the limit is {most}")]
+    /// There are too many files and folders.
+    #[error("it has more than {most} files and folders")]
     ManyFiles {
-        /// Their number.
-        files: usize,
         /// The limit.
         most: usize,
     },

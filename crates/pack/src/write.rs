@@ -1,19 +1,18 @@
 //! Writes an archive.
 
-use crate::header::{self, BLOCK, padding_of};
-use crate::manifest::hex;
-use crate::seal::Sealing;
-use crate::{File, Limits, MANIFEST, Manifest, NameFault, Refused, SIGNATURE};
-use sha2::{Digest, Sha256};
+use crate::limits::Tally;
+use crate::sums::{self, Summed};
+use crate::{File, Limits, NameFault, Refused, SUMS, name};
 use std::io::{self, Read, Write};
+use tar::{EntryType, Header};
 use zstd::stream::write::Encoder;
 
 /// Readings shrink to a seventeenth at this level; higher levels take twice the time for 2 %.
 const LEVEL: i32 = 9;
+/// Bytes of a tar block.
+const BLOCK: usize = 512;
 /// Zero blocks at the end of a tar.
-pub(crate) const END_BLOCKS: usize = 2;
-/// Bytes that are read at once.
-const PIECE: usize = 64 << 10;
+const END_BLOCKS: usize = 2;
 
 /// Why no archive was written.
 #[derive(Debug, thiserror::Error)]
@@ -24,77 +23,94 @@ pub enum WriteError {
     /// Every reader would refuse it.
     #[error("{0}")]
     Refused(#[from] Refused),
-    /// A file does not match the manifest.
+    /// A file does not have the bytes that were announced.
     #[error("'{0}' changed while it was packed")]
     Changed(String),
 }
 
-/// Writes the archive of a manifest. `open` returns the bytes of each file, in the order of the
-/// manifest. The same files, manifest and signature give the same bytes.
+/// An archive that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Its size.
+    pub bytes: u64,
+    /// Its SHA-256: 64 lower-case hexadecimal digits.
+    pub sha256: String,
+}
+
+/// Checks whether a reader would take these files, and returns their size.
 ///
 /// # Errors
 ///
-/// A reader would refuse the manifest, a file does not match it, or a system call failed.
-pub fn write<W: Write, R: Read>(
-    to: W,
-    manifest: &Manifest,
-    signature: Option<&str>,
-    mut open: impl FnMut(&File) -> io::Result<R>,
-) -> Result<W, WriteError> {
+/// The first name or size that is refused.
+pub fn check(files: &[File]) -> Result<u64, Refused> {
     let limits = Limits::default();
-    manifest.check(&limits)?;
-    let listed = manifest.to_bytes();
-    let first = [(MANIFEST, Some(&listed[..])), (SIGNATURE, signature.map(str::as_bytes))];
-    let first = first.into_iter().filter_map(|(name, bytes)| Some((name, bytes?)));
-    let first: Vec<(&str, &[u8])> = first.collect();
-    let sizes = first.iter().map(|(_, bytes)| bytes.len() as u64);
-    let sizes = sizes.chain(manifest.files.iter().map(|file| file.bytes));
-    let total: u64 = sizes.map(|bytes| BLOCK as u64 + bytes.next_multiple_of(BLOCK as u64)).sum();
-    let mut frame = encoder(Sealing::new(to), total + (END_BLOCKS * BLOCK) as u64)?;
-    for (name, bytes) in first {
-        frame.write_all(&header_of(name, bytes.len() as u64)?)?;
-        frame.write_all(bytes)?;
-        frame.write_all(&[0; BLOCK][..padding_of(bytes.len() as u64)])?;
-    }
-    for file in &manifest.files {
-        frame.write_all(&header_of(&file.path, file.bytes)?)?;
-        copy(open(file)?, file, &mut frame)?;
-        frame.write_all(&[0; BLOCK][..padding_of(file.bytes)])?;
-    }
-    frame.write_all(&[0; END_BLOCKS * BLOCK])?;
-    let sealing = frame.finish()?;
-    manifest.check_archive(sealing.bytes(), &limits)?;
-    Ok(sealing.finish()?)
+    let mut tally = Tally::new(&limits);
+    // No file may take the name of the list.
+    tally.file(SUMS, 0)?;
+    files.iter().try_for_each(|file| tally.file(&file.path, file.bytes))?;
+    Ok(tally.bytes)
 }
 
-/// The frame of an archive whose tar has this many bytes.
-pub(crate) fn encoder<W: Write>(to: W, bytes: u64) -> io::Result<Encoder<'static, W>> {
-    let mut frame = Encoder::new(to, LEVEL)?;
+/// Writes the archive of files below a folder. `open` returns the bytes of each file, in their
+/// order. The same folder and files give the same bytes.
+///
+/// # Errors
+///
+/// A reader would refuse it, a file has other bytes than announced, or a system call failed.
+pub fn write<R: Read>(
+    to: impl Write,
+    folder: &str,
+    files: &[File],
+    mut open: impl FnMut(&File) -> io::Result<R>,
+) -> Result<Written, WriteError> {
+    let total_bytes = check(files)?;
+    let mut frame = Encoder::new(Summed::new(to), LEVEL)?;
     frame.include_checksum(true)?;
-    frame.set_pledged_src_size(Some(bytes))?;
-    Ok(frame)
+    let mut list = String::new();
+    for file in files {
+        let sum = add(&mut frame, folder, file, open(file)?)?;
+        list += &sums::line(&sum, &file.path);
+    }
+    let sums = File { path: SUMS.to_string(), bytes: list.len() as u64 };
+    add(&mut frame, folder, &sums, list.as_bytes())?;
+    frame.write_all(&[0; END_BLOCKS * BLOCK])?;
+    let mut whole = frame.finish()?;
+    whole.flush()?;
+    Limits::default().check_archive(whole.bytes, total_bytes)?;
+    Ok(Written { bytes: whole.bytes, sha256: whole.sum() })
 }
 
-fn header_of(name: &str, bytes: u64) -> Result<[u8; BLOCK], Refused> {
-    header::of(name, bytes).ok_or_else(|| Refused::name(name, NameFault::Long))
+/// Adds a file and returns its sum.
+fn add(
+    frame: &mut impl Write,
+    folder: &str,
+    file: &File,
+    from: impl Read,
+) -> Result<String, WriteError> {
+    let name = format!("{folder}/{}", file.path);
+    frame.write_all(&header(&name, file.bytes)?)?;
+    let mut to = Summed::new(&mut *frame);
+    io::copy(&mut from.take(file.bytes.saturating_add(1)), &mut to)?;
+    if to.bytes != file.bytes {
+        return Err(WriteError::Changed(file.path.clone()));
+    }
+    let sum = to.sum();
+    let padding = file.bytes.next_multiple_of(BLOCK as u64) - file.bytes;
+    frame.write_all(&[0; BLOCK][..padding as usize])?;
+    Ok(sum)
 }
 
-/// Copies a file, and compares it with the manifest.
-fn copy(mut from: impl Read, file: &File, to: &mut impl Write) -> Result<(), WriteError> {
-    let (mut hash, mut left) = (Sha256::new(), file.bytes);
-    let mut piece = vec![0; PIECE];
-    let changed = || WriteError::Changed(file.path.clone());
-    loop {
-        let read = from.read(&mut piece)?;
-        if read == 0 {
-            break;
-        }
-        left = left.checked_sub(read as u64).ok_or_else(changed)?;
-        hash.update(&piece[..read]);
-        to.write_all(&piece[..read])?;
-    }
-    match left == 0 && hex(&hash.finalize()) == file.sha256 {
-        true => Ok(()),
-        false => Err(changed()),
-    }
+/// A header that depends only on name and size, so that the same files make the same archive.
+fn header(name: &str, bytes: u64) -> Result<[u8; BLOCK], Refused> {
+    name::check(name).map_err(|fault| Refused::name(name, fault))?;
+    let mut header = Header::new_ustar();
+    header.set_path(name).map_err(|_| Refused::name(name, NameFault::Long))?;
+    header.set_mode(0o644);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header.set_size(bytes);
+    header.set_entry_type(EntryType::Regular);
+    header.set_cksum();
+    Ok(*header.as_bytes())
 }

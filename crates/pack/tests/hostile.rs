@@ -2,8 +2,8 @@
 
 mod by_hand;
 
-use by_hand::{ByHand, listed, opened, opened_within};
-use pack::{Limits, MANIFEST, Refused};
+use by_hand::{ByHand, FOLDER, opened, opened_within, sum};
+use pack::{Limits, Refused};
 
 const A: &[(&str, &[u8])] = &[("a", b"1234")];
 
@@ -11,48 +11,62 @@ const A: &[(&str, &[u8])] = &[("a", b"1234")];
 fn an_archive_by_hand_is_read_when_it_is_good() {
     let good = ByHand::listing(A).file("a", b"1234").archive();
     let (good, files) = opened(&good).unwrap();
-    assert!(good.is_whole && good.changed.is_empty());
+    assert_eq!((&*good.folder, good.changed.len()), (FOLDER, 0));
     assert_eq!(files, [("a".to_string(), b"1234".to_vec())]);
     let other = ByHand::listing(A).file("a", b"1235").archive();
     assert_eq!(opened(&other).unwrap().0.changed, ["a"]);
 }
 
+/// As `tar --format=ustar --zstd -cf a.tar.zst gzip-helps` makes it: folders, the list anywhere, a
+/// binary mark, and zeros that fill the last record.
 #[test]
-fn names_that_lead_out_of_the_folder_are_refused_in_headers_and_in_the_manifest() {
+fn an_archive_of_tar_and_sha256sum_is_read() {
+    let list = format!("{} *b/c\n", sum(b"56"));
+    let tar = ByHand::default()
+        .entry(b"gzip-helps/", b'5', "", 0, b"")
+        .entry(b"gzip-helps/b/", b'5', "", 0, b"")
+        .file("b/c", b"56")
+        .file("SHA256SUMS", list.as_bytes())
+        .raw(&[0; 8192]);
+    let (opened, files) = opened(&tar.archive()).unwrap();
+    assert_eq!((opened.files.len(), opened.changed.len()), (1, 0));
+    assert_eq!(files, [("b/c".to_string(), b"56".to_vec())]);
+}
+
+#[test]
+fn names_that_lead_out_of_the_folder_are_refused() {
     for (name, said) in [
         ("/etc/passwd", "it is absolute"),
         ("../a", "'..'"),
-        ("a/../../b", "'..'"),
-        ("a//b", "empty"),
-        (".git/config", "starts with a dot"),
-        ("runs/.git/config", "starts with a dot"),
-        ("a\nb", "0x0a"),
-        ("a\\b", "0x5c"),
-        ("\u{430}", "0xd0"),
-        ("a\u{202e}b", "0xe2"),
+        ("gzip-helps/../../b", "'..'"),
+        ("gzip-helps//b", "empty"),
+        ("gzip-helps/.git/config", "starts with a dot"),
+        ("gzip-helps/runs/.git/config", "starts with a dot"),
+        ("gzip-helps/a\nb", "0x0a"),
+        ("gzip-helps/a\\b", "0x5c"),
+        ("gzip-helps/\u{430}", "0xd0"),
+        ("gzip-helps/a\u{202e}b", "0xe2"),
+        ("other/a", "is not in the folder of the archive"),
+        ("a", "is not in the folder of the archive"),
     ] {
-        let in_header = ByHand::listing(A).file(name, b"1234").refused();
-        assert!(in_header.contains(said), "{name:?}: {in_header}");
-        let in_manifest = ByHand::listing(&[(name, b"1234")]).file(name, b"1234").refused();
-        assert!(in_manifest.contains(said), "{name:?}: {in_manifest}");
-        assert!(in_manifest.chars().all(|letter| (' '..='~').contains(&letter)), "{in_manifest:?}");
+        for kind in [b'0', b'5'] {
+            let tar = ByHand::listing(A).file("a", b"1234");
+            let refused = tar.entry(name.as_bytes(), kind, "", 0, b"").refused();
+            assert!(refused.contains(said), "{name:?}: {refused}");
+            assert!(refused.chars().all(|letter| (' '..='~').contains(&letter)));
+        }
     }
+    let bytes = ByHand::listing(A).entry(b"gzip-helps/\xff", b'0', "", 0, b"").refused();
+    assert!(bytes.contains("0xef"), "{bytes}");
 }
 
 #[test]
-fn a_name_with_bytes_behind_its_end_is_refused() {
-    let said = ByHand::listing(A).entry(b"a\0b", b'0', "", 4, b"1234").refused();
-    assert!(said.contains("not as ceiling writes it"), "{said}");
-}
-
-#[test]
-fn links_devices_pipes_folders_and_extensions_are_refused() {
+fn links_devices_pipes_and_extensions_are_refused() {
     for (kind, said) in [
         (b'1', "a hard link"),
         (b'2', "a symbolic link"),
         (b'3', "a device"),
         (b'4', "a device"),
-        (b'5', "a folder"),
         (b'6', "a pipe"),
         (b'L', "a GNU tar long name"),
         (b'K', "a GNU tar long name"),
@@ -62,35 +76,33 @@ fn links_devices_pipes_folders_and_extensions_are_refused() {
         (b'Z', "of an unknown kind"),
     ] {
         let by_hand = || ByHand::listing(A);
-        let refused = by_hand().entry(b"a", kind, "/etc/passwd", 0, b"").refused();
+        let refused = by_hand().entry(b"gzip-helps/a", kind, "/etc/passwd", 0, b"").refused();
         assert!(refused.contains(said), "{}: {refused}", kind as char);
         let long = "a".repeat(100_000);
         let size = long.len() as u64;
-        let refused = by_hand().entry(b"a", kind, "", size, long.as_bytes()).refused();
+        let refused = by_hand().entry(b"gzip-helps/a", kind, "", size, long.as_bytes()).refused();
         assert!(refused.contains(said), "{}: {refused}", kind as char);
     }
-    let link = ByHand::listing(A).entry(b"a", b'0', "/etc/passwd", 4, b"1234").refused();
-    assert!(link.contains("not as ceiling writes it"), "{link}");
+    let folder = ByHand::listing(A).entry(b"gzip-helps/a/", b'5', "", 4, b"1234").refused();
+    assert!(folder.contains("a folder with bytes of its own"), "{folder}");
 }
 
 #[test]
 fn files_that_are_missing_twice_or_not_listed_are_refused() {
     let two: &[(&str, &[u8])] = &[("a", b"1234"), ("b", b"56")];
-    let refused = |tar: ByHand| tar.refused();
-    let said = refused(ByHand::listing(two).file("a", b"1234"));
-    assert_eq!(said, "'b' is in the manifest and not in the archive");
-    let said = refused(ByHand::listing(two).file("b", b"56"));
-    assert_eq!(said, "'a' is in the manifest and not in the archive");
-    let said = refused(ByHand::listing(two).file("a", b"1234").file("a", b"1234"));
-    assert_eq!(said, "'a' occurs twice");
-    let said = refused(ByHand::listing(A).file("a", b"1234").file("b", b"56"));
-    assert_eq!(said, "'b' is not in the manifest");
-    let said = refused(ByHand::listing(A).file("a", b"1234").file(MANIFEST, b"{}"));
-    assert_eq!(said, "'manifest.json' occurs twice");
-    let said = refused(ByHand::default().file("a", b"1234"));
-    assert_eq!(said, "its first file is 'a' and not manifest.json");
+    let said = ByHand::listing(two).file("a", b"1234").refused();
+    assert_eq!(said, "SHA256SUMS names 'b', which is not in the archive");
+    let said = ByHand::listing(A).file("a", b"1234").file("a", b"1234").refused();
+    assert_eq!(said, "the name 'a' is refused: it occurs twice");
+    let said = ByHand::listing(A).file("a", b"1234").file("b", b"56").refused();
+    assert_eq!(said, "SHA256SUMS does not name 'b'");
+    let said = ByHand::listing(A).file("a", b"1234").file("SHA256SUMS", b"").refused();
+    assert_eq!(said, "the name 'SHA256SUMS' is refused: it occurs twice");
+    let said = ByHand::default().file("a", b"1234").refused();
+    assert!(said.starts_with("it has no SHA256SUMS"), "{said}");
     let same: &[(&str, &[u8])] = &[("a", b"1234"), ("a", b"1234")];
-    assert!(refused(ByHand::listing(same)).contains("it occurs twice"));
+    let said = ByHand::listing(same).file("a", b"1234").refused();
+    assert_eq!(said, "SHA256SUMS: line 2: it names a file for the second time");
 }
 
 #[test]
@@ -102,35 +114,32 @@ fn names_that_differ_by_case_or_are_files_and_folders_are_refused() {
     assert!(refused(["A", "a"]).contains("only by case"));
     assert!(refused(["B/a", "b/c"]).contains("only by case"));
     assert!(refused(["a", "a/b"]).contains("a file and a folder"));
-    assert!(refused(["MANIFEST.json", "a"]).contains("only by case"));
+    assert!(refused(["sha256SUMS", "a"]).contains("only by case"));
 }
 
 #[test]
-fn sizes_that_disagree_are_refused_before_they_are_used() {
-    let said = ByHand::listing(A).file("a", b"123").refused();
-    assert_eq!(said, "'a' has 3 bytes; the manifest says 4");
-    let huge = ByHand::listing(A).entry(b"a", b'0', "", 0o77_777_777_777, b"1234").refused();
-    assert!(huge.contains("the manifest says 4"), "{huge}");
+fn sizes_that_do_not_fit_are_refused_before_they_are_used() {
+    let huge = |name: &str| {
+        let tar = ByHand::listing(A).file("a", b"1234");
+        tar.entry(format!("{FOLDER}/{name}").as_bytes(), b'0', "", 1 << 32, b"{").refused()
+    };
+    assert_eq!(huge("b"), "'b' has 4294967296 bytes; the limit is 1073741824");
+    let sums = ByHand::default().entry(b"gzip-helps/SHA256SUMS", b'0', "", 1 << 32, b"").refused();
+    assert_eq!(sums, "'SHA256SUMS' has 4294967296 bytes; the limit is 33554432");
     let more = ByHand::listing(A).file("a", b"1234").raw(&[b'7'; 512]).refused();
-    assert!(more.contains("header of a file is wrong") || more.contains("unknown kind"), "{more}");
-    let huge = ByHand::default().entry(MANIFEST.as_bytes(), b'0', "", 1 << 32, b"{").refused();
-    assert!(huge.contains("manifest.json' has 4294967296 bytes"), "{huge}");
-    let mut padded = ByHand::listing(A).file("a", b"1234").archive();
-    assert!(opened(&padded).is_ok());
-    padded = ByHand::listing(A).entry(b"a", b'0', "", 4, b"1234x").archive();
-    assert!(matches!(opened(&padded), Err(Refused::Padding(name)) if name == "a"));
+    assert!(more.contains("is damaged"), "{more}");
+    let short = ByHand::listing(A).entry(b"gzip-helps/a", b'0', "", 1 << 20, b"1234").refused();
+    assert!(short.contains("is cut short"), "{short}");
 }
 
 #[test]
 fn bytes_behind_the_end_of_the_tar_are_refused() {
-    let good = || ByHand::listing(A).file("a", b"1234");
-    let behind = good().raw(&[0; 1024]).file("b", b"56").archive();
-    assert!(matches!(opened(&behind), Err(Refused::Trailing)));
-    let zeros = good().raw(&[0; 512]).archive();
-    assert!(matches!(opened(&zeros), Err(Refused::Trailing)));
+    let good = || ByHand::listing(A).file("a", b"1234").raw(&[0; 1024]);
+    assert!(matches!(opened(&good().file("b", b"56").archive()), Err(Refused::Trailing)));
+    assert!(matches!(opened(&good().raw(&[0; 2 << 20]).archive()), Err(Refused::Trailing)));
 }
 
-/// The sizes in a manifest are compared with the limits before anything is unpacked.
+/// The sizes in headers are compared with the limits before anything is unpacked.
 #[test]
 fn bombs_are_refused_by_size_number_and_ratio() {
     let zeros = vec![0; 1 << 20];
@@ -144,34 +153,28 @@ fn bombs_are_refused_by_size_number_and_ratio() {
     let said = refused(Limits { file_bytes: 1 << 16, ..all });
     assert_eq!(said, "'a' has 1048576 bytes; the limit is 65536");
     let said = refused(Limits { total_bytes: 1 << 16, ..all });
-    assert_eq!(said, "its files have 1048576 bytes; the limit is 65536");
-    let said = refused(Limits { files: 0, ..all });
-    assert_eq!(said, "it has 1 files; the limit is 0");
+    assert!(said.ends_with("the limit is 65536"), "{said}");
+    assert_eq!(refused(Limits { files: 1, ..all }), "it has more than 1 files and folders");
     let said = refused(Limits { archive_bytes: 100, ..all });
     assert!(said.ends_with("the limit is 100"), "{said}");
-    let mut manifest = listed(&[("a", b""), ("b", b"")]);
-    manifest.files[0].bytes = u64::MAX;
-    manifest.files[1].bytes = u64::MAX;
-    let most = Limits { file_bytes: u64::MAX, ..all };
-    assert!(matches!(manifest.check(&most), Err(Refused::Large { bytes: u64::MAX, .. })));
+    let folders =
+        (0..9).fold(ByHand::listing(&[]), |tar, _| tar.entry(b"gzip-helps/b/", b'5', "", 0, b""));
+    let many = opened_within(&folders.archive(), &Limits { files: 9, ..all });
+    assert!(matches!(many, Err(Refused::ManyFiles { most: 9 })), "{many:?}");
 }
 
 #[test]
-fn a_manifest_that_is_none_is_refused() {
-    let refused = |text: &str| ByHand::default().file(MANIFEST, text.as_bytes()).refused();
-    let good = String::from_utf8(listed(A).to_bytes()).unwrap();
-    for (text, said) in [
-        (String::new(), "EOF"),
-        ("[]".to_string(), "manifest.json: invalid"),
-        ("[".repeat(100_000), "manifest.json: invalid"),
-        (good.replace("pack/1", "pack/2"), "unknown schema 'ceiling.pack/2'"),
-        (good.replace("gzip-helps", "../gzip"), "its slug"),
-        (good.replace("0.1.0", "0.1\\u001b[2J"), "its version"),
-        (good.replace("\"bytes\": 4", "\"bytes\": -4"), "invalid value"),
-        (good.replace("\"bytes\": 4", "\"bytes\": 4, \"bytes\": 4"), "duplicate field"),
-        (good.replace("\"sha256\": \"", "\"sha256\": \"0"), "no SHA-256"),
+fn a_list_that_is_none_is_refused() {
+    let sum = sum(b"1234");
+    for (list, said) in [
+        ("hello\n".to_string(), "line 1: it is too short"),
+        (format!("{sum} a\n"), "line 1: it is not 64"),
+        (format!("{sum}  a\n{}  b\n", "x".repeat(64)), "line 2: it is not 64"),
+        (format!("{}  a\n", sum.to_uppercase()), "line 1: it is not 64"),
+        (format!("{}\u{430}  a\n", &sum[..63]), "line 1: it is too short"),
+        (format!("{sum}  ../a\n"), "SHA256SUMS does not name 'a'"),
     ] {
-        let refused = refused(&text);
+        let refused = ByHand::sums(&list).file("a", b"1234").refused();
         assert!(refused.contains(said), "{said}: {refused}");
     }
 }

@@ -11,6 +11,7 @@ pub mod pages;
 mod run;
 mod serve;
 mod show;
+mod signature;
 mod verify;
 mod words;
 

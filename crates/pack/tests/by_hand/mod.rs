@@ -1,10 +1,14 @@
 //! A small archive, and archives written by hand.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
-use pack::{File, Limits, MANIFEST, Manifest, Opened, Refused, SCHEMA, digest, read, write};
+use pack::{File, Limits, Opened, Refused, SUMS, read, write};
+use sha2::{Digest, Sha256};
 use std::cell::RefCell;
-use std::io::{Cursor, Write};
+use std::io::Write;
 use std::rc::Rc;
+
+/// The folder of the archives.
+pub const FOLDER: &str = "gzip-helps";
 
 pub const FILES: &[(&str, &[u8])] = &[
     ("entry.toml", b"schema = 1"),
@@ -12,33 +16,24 @@ pub const FILES: &[(&str, &[u8])] = &[
     ("results/20260101T120000-a/runs/20260101T120000-0000002a/run.json", &[b'a'; 1500]),
 ];
 
-pub struct Made {
-    pub manifest: Manifest,
-    pub archive: Vec<u8>,
-}
-
-/// The manifest of files.
-pub fn listed(files: &[(&str, &[u8])]) -> Manifest {
-    let file = |(path, bytes): &(&str, &[u8])| File {
-        path: path.to_string(),
-        bytes: bytes.len() as u64,
-        sha256: digest(bytes),
-    };
-    Manifest {
-        schema: SCHEMA.to_string(),
-        version: "0.1.0".to_string(),
-        slug: "gzip-helps".to_string(),
-        created: "2026-01-01T12:00:00Z".to_string(),
-        files: files.iter().map(file).collect(),
-    }
+pub fn listed(files: &[(&str, &[u8])]) -> Vec<File> {
+    let file =
+        |(path, bytes): &(&str, &[u8])| File { path: path.to_string(), bytes: bytes.len() as u64 };
+    files.iter().map(file).collect()
 }
 
 /// The archive of [`FILES`].
-pub fn made(signature: Option<&str>) -> Made {
-    let manifest = listed(FILES);
+pub fn made() -> Vec<u8> {
+    let mut archive = Vec::new();
     let bytes = |file: &File| FILES.iter().find(|(path, _)| *path == file.path).unwrap().1;
-    let archive = write(Vec::new(), &manifest, signature, |file| Ok(Cursor::new(bytes(file))));
-    Made { archive: archive.unwrap(), manifest }
+    let written = write(&mut archive, FOLDER, &listed(FILES), |file| Ok(bytes(file))).unwrap();
+    assert_eq!((written.bytes, written.sha256), (archive.len() as u64, sum(&archive)));
+    archive
+}
+
+/// The SHA-256 of bytes.
+pub fn sum(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 type Files = Vec<(String, Vec<u8>)>;
@@ -64,18 +59,11 @@ pub fn opened(archive: &[u8]) -> Result<(Opened, Files), Refused> {
 
 pub fn opened_within(archive: &[u8], limits: &Limits) -> Result<(Opened, Files), Refused> {
     let kept = Rc::new(RefCell::new(Vec::new()));
-    let opened = read(Cursor::new(archive), limits, |path| {
+    let opened = read(archive, archive.len() as u64, limits, |_, path| {
         kept.borrow_mut().push((path.to_string(), Vec::new()));
         Ok(Kept(Rc::clone(&kept)))
     })?;
     Ok((opened, kept.take()))
-}
-
-/// The same bytes with one flipped bit.
-pub fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
-    let mut other = bytes.to_vec();
-    other[bit / 8] ^= 1 << (bit % 8);
-    other
 }
 
 /// A tar written by hand, with any name, kind and size, independent of the tested code.
@@ -83,12 +71,20 @@ pub fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
 pub struct ByHand(Vec<u8>);
 
 impl ByHand {
-    /// Starts with the manifest of these files.
+    /// Starts with the sums of these files.
     pub fn listing(files: &[(&str, &[u8])]) -> Self {
-        Self::default().file(MANIFEST, &listed(files).to_bytes())
+        let line = |(path, bytes): &(&str, &[u8])| format!("{}  {path}\n", sum(bytes));
+        Self::sums(&files.iter().map(line).collect::<String>())
     }
 
+    /// Starts with this list of sums.
+    pub fn sums(list: &str) -> Self {
+        Self::default().file(SUMS, list.as_bytes())
+    }
+
+    /// A file in the folder of the archive.
     pub fn file(self, name: &str, bytes: &[u8]) -> Self {
+        let name = format!("{FOLDER}/{name}");
         self.entry(name.as_bytes(), b'0', "", bytes.len() as u64, bytes)
     }
 

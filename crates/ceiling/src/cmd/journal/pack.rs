@@ -1,16 +1,14 @@
 //! `ceiling journal pack SLUG`: one archive of an entry.
 
-mod signing;
-
+use super::signature;
 use super::words::{Archive, KeyFile, Place, SlugWord};
 use crate::exit::{Code, Failure};
 use crate::outputs::Replaced;
 use crate::screen::{style, to_stdout};
-use ::pack::{File as Listed, MANIFEST, Manifest, SCHEMA};
+use ::pack::{File as Listed, Written, total_bytes};
 use clap::Args;
 use journal::{Content, Contents, EntryFolder, Journal};
 use model::inventory::State;
-use model::maps::IntoMap;
 use model::units::show_bytes;
 use plan::Colour;
 use report::page::{Block, Column, Fact, Mark, Page, Table};
@@ -18,13 +16,13 @@ use report::text::draw;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Packs an entry with all its data: entry, plan, notes, results with records, raw readings and
-/// pages, added runs, and outputs of other tools. The archive is a tar compressed with zstd; its
-/// manifest has the SHA-256 of every file, and the key signs the manifest. The same entry and key
-/// make the same bytes.
+/// pages, added runs, and outputs of other tools. The archive is a tar compressed with zstd, with
+/// the SHA-256 of every file in SHA256SUMS; tar, sha256sum and ssh-keygen can check it. The same
+/// entry makes the same bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Anyone with the archive can read all of it: host names, kernel settings, command
@@ -45,8 +43,8 @@ pub struct Pack {
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: Option<Archive>,
 
-    /// Sign the manifest with this SSH key (ed25519). If it has a passphrase, or is a public key
-    /// whose private half is in an SSH agent, ssh-keygen signs
+    /// Sign the archive with this SSH key, in FILE.sig; or with the public half of a key that an
+    /// SSH agent has. ssh-keygen makes the signature
     #[arg(long, value_name = "FILE")]
     key: Option<KeyFile>,
 
@@ -65,24 +63,24 @@ pub struct Pack {
     colour: Colour,
 }
 
-/// The manifest, and where its files are.
+/// The files of an archive, and what it leaves out.
 struct Packing {
-    manifest: Manifest,
-    places: BTreeMap<String, PathBuf>,
+    entry: EntryFolder,
+    files: Vec<Listed>,
     left_out: Vec<String>,
 }
 
-/// The archive that was written.
-struct Written {
+/// The archive that was written, and its signature.
+struct Made {
     path: PathBuf,
-    bytes: u64,
-    signed_by: Option<String>,
+    archive: Written,
+    signature: Option<PathBuf>,
 }
 
 pub fn run(command: &Pack) -> Result<Code, Failure> {
     let entry = Journal::open(&command.place.journal)?.entry(&command.slug)?;
     refuse_unfinished(&entry)?;
-    let packing = gather(&entry, entry.contents()?)?;
+    let packing = gather(entry)?;
     let written = match command.dry_run {
         true => None,
         false => Some(write(command, &packing)?),
@@ -107,22 +105,14 @@ fn refuse_unfinished(entry: &EntryFolder) -> Result<(), Failure> {
     }
 }
 
-/// Makes the manifest of an entry.
-fn gather(entry: &EntryFolder, contents: Contents) -> Result<Packing, Failure> {
-    let files: Vec<Listed> = contents.files.iter().map(listed).collect::<Result<_, _>>()?;
-    let manifest = Manifest {
-        schema: SCHEMA.to_string(),
-        version: env!("CARGO_PKG_VERSION").to_string(),
-        slug: entry.slug.to_string(),
-        created: entry.made_at()?,
-        files,
-    };
-    let refused = |why: &dyn std::fmt::Display| {
+/// Lists the files of an entry.
+fn gather(entry: EntryFolder) -> Result<Packing, Failure> {
+    let Contents { files, left_out } = entry.contents()?;
+    let files: Vec<Listed> = files.iter().map(listed).collect::<Result<_, _>>()?;
+    ::pack::check(&files).map_err(|why| {
         Failure::Usage(format!("{}: it cannot be packed: {why}", entry.path.display()))
-    };
-    manifest.check(&::pack::Limits::default()).map_err(|why| refused(&why))?;
-    let places = contents.files.into_iter().map(|file| (file.name, file.path)).into_map();
-    Ok(Packing { manifest, places, left_out: contents.left_out })
+    })?;
+    Ok(Packing { entry, files, left_out })
 }
 
 fn listed(file: &Content) -> Result<Listed, Failure> {
@@ -130,7 +120,8 @@ fn listed(file: &Content) -> Result<Listed, Failure> {
     if file.name == "plan.toml" || file.name.ends_with("/plan.toml") {
         refuse_secrets(&file.path, &fs::read_to_string(&file.path).map_err(unread)?)?;
     }
-    File::open(&file.path).and_then(|from| Listed::of(&file.name, from)).map_err(unread)
+    let bytes = fs::metadata(&file.path).map_err(unread)?.len();
+    Ok(Listed { path: file.name.clone(), bytes })
 }
 
 /// Refuses a plan that contains a secret. Results have `***` in place of secrets, but the plan of
@@ -147,71 +138,93 @@ fn refuse_secrets(path: &Path, text: &str) -> Result<(), Failure> {
     }
 }
 
-fn write(command: &Pack, packing: &Packing) -> Result<Written, Failure> {
-    let manifest = &packing.manifest;
+fn write(command: &Pack, packing: &Packing) -> Result<Made, Failure> {
+    let folder = packing.entry.slug.as_str();
     let path = match &command.out {
         Some(path) => path.0.clone(),
-        None => PathBuf::from(format!("{}.tar.zst", manifest.slug)),
+        None => PathBuf::from(format!("{folder}.tar.zst")),
     };
-    let signed = command.key.as_ref().map(|key| signing::sign(&key.0, &manifest.to_bytes()));
+    let beside = signature::path_of(&path);
+    let draft = command.key.as_ref().map(|_| Replaced::open("-o", &beside)).transpose()?;
+    let (mut archive, mut signed) = (None, None);
+    let written = Replaced::open("-o", &path)?.write_with(|file| {
+        let open = |listed: &Listed| File::open(packing.entry.path.join(&listed.path));
+        let made = ::pack::write(&mut *file, folder, &packing.files, open);
+        archive = Some(made.map_err(io::Error::other)?);
+        signed = command.key.as_ref().map(|key| signature::sign(&key.0, file));
+        match &signed {
+            Some(Err(failure)) => Err(io::Error::other(failure.to_string())),
+            _ => Ok(()),
+        }
+    });
     let signed = signed.transpose()?;
-    let file = Replaced::open("-o", &path)?;
-    let mut bytes = 0;
-    file.write_with(|file| {
-        let open = |listed: &Listed| File::open(&packing.places[&listed.path]);
-        let signature = signed.as_ref().map(|signed| signed.text.as_str());
-        ::pack::write(&mut *file, manifest, signature, open).map_err(io::Error::other)?;
-        bytes = file.metadata()?.len();
-        Ok(())
-    })?;
-    Ok(Written { path, bytes, signed_by: signed.map(|signed| signed.key) })
+    written?;
+    let archive = archive.expect("it was written");
+    let signature = match draft.zip(signed) {
+        Some((draft, signed)) => draft.write(&signed).map(|()| Some(beside))?,
+        None => remove_old(&beside).map(|()| None)?,
+    };
+    Ok(Made { path, archive, signature })
 }
 
-fn document(packing: &Packing, written: Option<&Written>) -> serde_json::Value {
+/// Removes the signature of an archive that was replaced: it is not valid for the new one.
+fn remove_old(signature: &Path) -> Result<(), Failure> {
+    match fs::remove_file(signature) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Failure::File(format!("cannot remove {}: {error}", signature.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn document(packing: &Packing, made: Option<&Made>) -> serde_json::Value {
+    let file = |file: &Listed| json!({ "path": file.path, "bytes": file.bytes });
+    let signature = made.and_then(|made| made.signature.as_ref());
     json!({
         "schema": "ceiling.packed/1",
-        "file": written.map(|written| written.path.display().to_string()),
-        "bytes": written.map(|written| written.bytes),
-        "signed_by": written.and_then(|written| written.signed_by.as_ref()),
+        "slug": packing.entry.slug.as_str(),
+        "file": made.map(|made| made.path.display().to_string()),
+        "bytes": made.map(|made| made.archive.bytes),
+        "sha256": made.map(|made| made.archive.sha256.clone()),
+        "signature": signature.map(|path| path.display().to_string()),
         "left_out": packing.left_out,
-        "manifest": packing.manifest,
+        "files": packing.files.iter().map(file).collect::<Vec<_>>(),
     })
 }
 
-fn page(command: &Pack, packing: &Packing, written: Option<&Written>) -> Page {
-    let manifest = &packing.manifest;
+fn page(command: &Pack, packing: &Packing, made: Option<&Made>) -> Page {
     let columns = vec![Column::words("file"), Column::numbers("bytes")];
     let mut table = Table::new(columns);
-    for (name, bytes) in rows(manifest, command.dry_run) {
+    for (name, bytes) in rows(&packing.files, command.dry_run) {
         table.push(Mark::None, vec![name, show_bytes(bytes as f64)]);
     }
     let mut blocks = vec![Block::Table(table)];
     if !packing.left_out.is_empty() {
         blocks.push(Block::Text(format!("Left out: {}.", packing.left_out.join(", "))));
     }
-    blocks.push(match written {
+    blocks.push(match made {
         None => Block::Text("Nothing was written.".to_string()),
-        Some(written) => Block::Facts(facts(written, manifest)),
+        Some(made) => Block::Facts(facts(made)),
     });
-    let count = manifest.files.len();
-    let subtitle = format!("{count} files, {}", show_bytes(manifest.total_bytes() as f64));
-    Page { title: manifest.slug.clone(), subtitle, blocks }
+    let bytes = show_bytes(total_bytes(&packing.files) as f64);
+    let subtitle = format!("{} files, {bytes}", packing.files.len());
+    Page { title: packing.entry.slug.to_string(), subtitle, blocks }
 }
 
-fn facts(written: &Written, manifest: &Manifest) -> Vec<Fact> {
-    let signed = written.signed_by.clone();
-    let size = show_bytes(written.bytes as f64);
+fn facts(made: &Made) -> Vec<Fact> {
+    let signature = made.signature.as_ref().map(|path| path.display().to_string());
+    let size = show_bytes(made.archive.bytes as f64);
     vec![
-        Fact::new("archive", format!("{}, {size}", written.path.display())),
-        Fact::new(MANIFEST, format!("SHA-256 {}", ::pack::digest(&manifest.to_bytes()))),
-        Fact::new("signed", signed.unwrap_or_else(|| "no; --key signs it".to_string())),
+        Fact::new("archive", format!("{}, {size}", made.path.display())),
+        Fact::new("SHA-256", made.archive.sha256.clone()),
+        Fact::new("signature", signature.unwrap_or_else(|| "none; --key makes one".to_string())),
     ]
 }
 
 /// Each file with its size, or the files summed by folder, with one line for each result.
-fn rows(manifest: &Manifest, each: bool) -> Vec<(String, u64)> {
+fn rows(files: &[Listed], each: bool) -> Vec<(String, u64)> {
     let mut rows: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for file in &manifest.files {
+    for file in files {
         let parts: Vec<&str> = file.path.split('/').collect();
         let name = match &parts[..] {
             [top, second, _, ..] if !each => format!("{top}/{second}/"),

@@ -3,28 +3,28 @@
 mod drawn;
 mod scratch;
 
+use super::signature::{self, Signed};
 use super::words::{Archive, NewFolder, PublicKey};
 use crate::exit::{Code, Failure};
 use crate::screen::{style, to_stderr, to_stdout};
-use ::pack::signature::{Signed, Trusted, check};
 use ::pack::{Limits, Opened, read};
 use clap::Args;
 use journal::{Journal, Outcome, Remade, Slug, remade};
 use plan::Colour;
 use report::text::draw;
 use scratch::Scratch;
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs::File;
+use std::io::{BufReader, Seek};
 use std::path::Path;
 
-/// Checks an archive: every file against the manifest, and the manifest against its signature. Then
+/// Checks an archive against the signature in FILE.sig, and every file against SHA256SUMS. Then
 /// judges its runs again from the raw readings, and recomputes its figures and findings: each is
 /// the same, differs, or cannot be made again. It writes only to a new folder of its own, and
 /// removes that.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Archives are not trusted: one with links, devices, names that lead out of its
-folder, or more files or bytes than its manifest lists is refused.
+folder, files that SHA256SUMS does not list, or far too many bytes is refused.
 
 Exit codes: 0 everything is as it was packed, 2 it cannot be read or is refused,
 3 something differs, was changed, or is not signed by a key of --pub.
@@ -38,7 +38,8 @@ pub struct Verify {
     /// The archive
     file: Archive,
 
-    /// Whose signature to accept: a public key, or a file with one key on each line
+    /// Whose signature to accept: a public key, a file with one key on each line, or the allowed
+    /// signers of ssh-keygen
     #[arg(long = "pub", value_name = "KEY")]
     public: Option<PublicKey>,
 
@@ -58,8 +59,8 @@ pub struct Verify {
 struct Verified {
     opened: Opened,
     signed: Signed,
-    /// Whether the bytes are those that were packed and, if `--pub` names keys, one of them signed
-    /// the manifest.
+    /// Whether the bytes are those that were packed and, if `--pub` names keys, signed by one of
+    /// them.
     is_authentic: bool,
     remade: Remade,
 }
@@ -71,21 +72,24 @@ impl Verified {
 }
 
 pub fn run(command: &Verify) -> Result<Code, Failure> {
-    let trusted = command.public.as_ref().map(trusted).transpose()?;
+    let trusted =
+        command.public.as_ref().map(|public| signature::signers(&public.0)).transpose()?;
     let scratch = Scratch::new(command.extract.as_ref().map(|folder| folder.as_path()))?;
-    let (opened, slug) = open(&command.file, &scratch)?;
-    let signed = check(&opened.manifest_bytes, opened.signature.as_deref(), trusted.as_ref());
+    let mut archive = opened_file(&command.file)?;
+    let signers = trusted.as_ref().map(|signers| scratch.signers(signers)).transpose()?;
+    let signed = signature::check(&command.file, &mut archive, signers.as_deref())?;
+    let (opened, slug) = open(&command.file, archive, &scratch)?;
     let none = |why: &dyn std::fmt::Display| refused(&command.file, why);
     let entry = Journal::open(&scratch.journal()).and_then(|journal| journal.entry(&slug));
     let entry = entry.map_err(|error| none(&scratch.without(&error.to_string())))?;
     let remade = remade(&entry).map_err(|error| none(&scratch.without(&error.to_string())))?;
     let remade = without_place(remade, &scratch);
     let is_signed = match signed {
-        Signed::Good { .. } => true,
-        Signed::No | Signed::Unknown { .. } => trusted.is_none(),
-        Signed::Other { .. } | Signed::Bad { .. } => false,
+        Signed::Good(_) => true,
+        Signed::No | Signed::Unknown(_) => trusted.is_none(),
+        Signed::Other(_) | Signed::Bad(_) => false,
     };
-    let is_authentic = is_signed && opened.is_whole && opened.changed.is_empty();
+    let is_authentic = is_signed && opened.changed.is_empty();
     let verified = Verified { opened, signed, is_authentic, remade };
     let text = match command.json {
         true => model::json::pretty(&drawn::document(&verified)),
@@ -116,44 +120,37 @@ fn without_place(mut remade: Remade, scratch: &Scratch) -> Remade {
     remade
 }
 
-/// The keys of `--pub`: from a file, or from the argument itself.
-fn trusted(given: &PublicKey) -> Result<Trusted, Failure> {
-    let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("--pub {}: {why}", given.0));
-    let text = match Trusted::parse(&given.0) {
-        Ok(trusted) => return Ok(trusted),
-        Err(_) => fs::read_to_string(&given.0).map_err(|error| {
-            wrong(&format!(
-                "it is not a public SSH key, and reading it as a file failed: {error}; for \
-                 example --pub ~/.ssh/id_ed25519.pub"
-            ))
-        })?,
-    };
-    Trusted::parse(&text).map_err(|none| wrong(&none))
-}
-
 fn refused(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::Usage(format!("{}: {why}", path.display()))
 }
 
-/// Unpacks an archive as the only entry of a journal in the scratch folder.
-fn open(path: &Path, scratch: &Scratch) -> Result<(Opened, Slug), Failure> {
-    let none = |why: &dyn std::fmt::Display| refused(path, why);
-    let file = File::open(path).map_err(|error| none(&error))?;
-    if !file.metadata().is_ok_and(|data| data.is_file()) {
-        return Err(none(
+/// The archive, if it is a file.
+fn opened_file(path: &Path) -> Result<File, Failure> {
+    let file = File::open(path).map_err(|error| refused(path, &error))?;
+    match file.metadata().is_ok_and(|data| data.is_file()) {
+        true => Ok(file),
+        false => Err(refused(
+            path,
             &"it is not a file; give an archive of ceiling journal pack, for example \
               gzip-helps.tar.zst",
-        ));
+        )),
     }
-    let opened = read(BufReader::new(file), &Limits::default(), |name| scratch.create(name));
-    let opened = opened.map_err(|why| none(&why))?;
-    let slug = Slug::parse(&opened.manifest.slug).map_err(|why| none(&why))?;
-    if !opened.manifest.files.iter().any(|file| file.path == "entry.toml") {
-        return Err(none(
+}
+
+/// Unpacks an archive as the only entry of a journal in the scratch folder.
+fn open(path: &Path, mut file: File, scratch: &Scratch) -> Result<(Opened, Slug), Failure> {
+    let none = |why: &dyn std::fmt::Display| refused(path, why);
+    file.rewind().map_err(|error| none(&error))?;
+    let bytes = file.metadata().map_err(|error| none(&error))?.len();
+    let limits = Limits::default();
+    let keep = |folder: &str, name: &str| scratch.create(folder, name);
+    let opened = read(BufReader::new(file), bytes, &limits, keep).map_err(|why| none(&why))?;
+    let slug = Slug::parse(&opened.folder).map_err(|why| none(&why))?;
+    match opened.files.iter().any(|file| file.path == "entry.toml") {
+        true => Ok((opened, slug)),
+        false => Err(none(
             &"it has no entry.toml, so there is nothing to recompute; give an archive of ceiling \
               journal pack, for example gzip-helps.tar.zst",
-        ));
+        )),
     }
-    scratch.name(slug.as_str())?;
-    Ok((opened, slug))
 }

@@ -1,9 +1,10 @@
 //! The outcome for an archive, as text and as a document.
 
+use super::super::signature::Signed;
 use super::Verified;
 use journal::{Line, Outcome};
-use pack::digest;
-use pack::signature::Signed;
+use model::units::show_bytes;
+use pack::total_bytes;
 use report::page::{Banner, Block, Column, Fact, Mark, Page, Table, Tone};
 use serde_json::{Value, json};
 
@@ -12,25 +13,21 @@ const SCHEMA: &str = "ceiling.verified/1";
 
 /// As one document.
 pub fn document(of: &Verified) -> Value {
-    let manifest = &of.opened.manifest;
-    let (state, key) = match &of.signed {
+    let opened = &of.opened;
+    let (state, said) = match &of.signed {
         Signed::No => ("none", None),
-        Signed::Good { key } => ("good", Some(key)),
-        Signed::Unknown { key } => ("unknown_key", Some(key)),
-        Signed::Other { key } => ("other_key", Some(key)),
-        Signed::Bad { why } => ("bad", Some(why)),
+        Signed::Good(said) => ("good", Some(said)),
+        Signed::Unknown(said) => ("unknown_key", Some(said)),
+        Signed::Other(said) => ("other_key", Some(said)),
+        Signed::Bad(said) => ("bad", Some(said)),
     };
     json!({
         "schema": SCHEMA,
-        "slug": manifest.slug,
-        "version": manifest.version,
-        "created": manifest.created,
-        "manifest_sha256": digest(&of.opened.manifest_bytes),
-        "files": manifest.files.len(),
-        "bytes": manifest.total_bytes(),
-        "is_whole": of.opened.is_whole,
-        "changed": of.opened.changed,
-        "signature": { "state": state, "said": key },
+        "slug": opened.folder,
+        "files": opened.files.len(),
+        "bytes": total_bytes(&opened.files),
+        "changed": opened.changed,
+        "signature": { "state": state, "said": said },
         "runs": of.remade.runs,
         "figures": of.remade.figures,
         "findings": of.remade.findings,
@@ -39,7 +36,6 @@ pub fn document(of: &Verified) -> Value {
 
 /// As a page.
 pub fn page(of: &Verified) -> Page {
-    let manifest = &of.opened.manifest;
     let mut blocks = vec![Block::Banner(banner(of)), Block::Facts(facts(of))];
     let parts = [
         ("Runs, judged again", "run", "the record says", &of.remade.runs),
@@ -52,8 +48,9 @@ pub fn page(of: &Verified) -> Page {
             blocks.push(Block::Table(table(first, second, lines)));
         }
     }
-    let subtitle = format!("made {} by ceiling {}", manifest.created, manifest.version);
-    Page { title: manifest.slug.clone(), subtitle, blocks }
+    let files = &of.opened.files;
+    let subtitle = format!("{} files, {}", files.len(), show_bytes(total_bytes(files) as f64));
+    Page { title: of.opened.folder.clone(), subtitle, blocks }
 }
 
 fn banner(of: &Verified) -> Banner {
@@ -77,23 +74,18 @@ fn banner(of: &Verified) -> Banner {
 
 fn facts(of: &Verified) -> Vec<Fact> {
     let opened = &of.opened;
-    let files = match (&opened.changed[..], opened.is_whole) {
-        ([], true) => format!("all {} are as the manifest lists them", opened.manifest.files.len()),
-        ([], false) => "as the manifest lists them; the archive was changed elsewhere".to_string(),
-        (changed, _) => format!("changed since they were packed: {}", changed.join(", ")),
+    let files = match &opened.changed[..] {
+        [] => format!("all {} are as SHA256SUMS lists them", opened.files.len()),
+        changed => format!("changed since they were packed: {}", changed.join(", ")),
     };
     let signature = match &of.signed {
         Signed::No => "none".to_string(),
-        Signed::Good { key } => format!("good, by {key}"),
-        Signed::Unknown { key } => format!("valid, by {key}; --pub KEY names the keys you accept"),
-        Signed::Other { key } => format!("valid, but by {key}, which --pub does not name"),
-        Signed::Bad { why } => format!("bad: {why}"),
+        Signed::Good(said) => format!("good: {said}"),
+        Signed::Unknown(said) => format!("valid: {said}; --pub KEY names the keys you accept"),
+        Signed::Other(said) => format!("valid, but by a key that --pub does not name: {said}"),
+        Signed::Bad(said) => format!("bad: {said}"),
     };
-    vec![
-        Fact::new("files", files),
-        Fact::new("manifest", format!("SHA-256 {}", digest(&opened.manifest_bytes))),
-        Fact::new("signature", signature),
-    ]
+    vec![Fact::new("files", files), Fact::new("signature", signature)]
 }
 
 fn table(first: &str, second: &str, lines: &[Line]) -> Table {

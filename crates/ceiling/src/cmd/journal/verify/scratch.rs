@@ -11,8 +11,8 @@ const NAMES_MAX: u32 = 100;
 /// Access for the owner only.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-/// The folder of the files until the name of the entry is known.
-const UNNAMED: &str = ".entry";
+/// The file of the keys to trust, which no entry can have.
+const SIGNERS: &str = ".signers";
 
 /// A folder that is removed on drop.
 pub struct Scratch(PathBuf);
@@ -57,19 +57,20 @@ impl Scratch {
         self.0.clone()
     }
 
-    /// A new file of the entry; `name` has been checked.
-    pub fn create(&self, name: &str) -> io::Result<File> {
-        let path = self.0.join(UNNAMED).join(name);
+    /// Writes the keys to trust to a file.
+    pub fn signers(&self, keys: &str) -> Result<PathBuf, Failure> {
+        let path = self.0.join(SIGNERS);
+        fs::write(&path, keys).map_err(file_error(&path))?;
+        Ok(path)
+    }
+
+    /// A new file of the entry; both names have been checked.
+    pub fn create(&self, entry: &str, name: &str) -> io::Result<File> {
+        let path = self.0.join(entry).join(name);
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder)?;
         }
         File::options().write(true).create_new(true).mode(FILE_MODE).open(&path)
-    }
-
-    /// Gives the entry its name.
-    pub fn name(&self, slug: &str) -> Result<(), Failure> {
-        let (from, to) = (self.0.join(UNNAMED), self.0.join(slug));
-        fs::rename(&from, &to).map_err(file_error(&from))
     }
 
     /// Moves the entry to a folder that does not exist yet.
