@@ -1,6 +1,8 @@
 //! Every claim against its seeds, against each of their beginnings, and against bytes at random.
 
+use flate2::read::GzDecoder;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// A claim by the name of its fuzz target.
@@ -52,9 +54,14 @@ fn documents(root: &Path) -> Vec<Vec<u8>> {
     };
     let results =
         inside(root.join("journal")).into_iter().flat_map(|one| inside(one.join("results")));
-    let mut files: Vec<_> = results.map(|result| result.join("experiment.json")).collect();
+    let mut files: Vec<_> = results.map(|result| result.join("experiment.json.gz")).collect();
     files.sort();
-    files.iter().map(|path| fs::read(path).unwrap()).collect()
+    let plain = |path: &PathBuf| {
+        let mut bytes = Vec::new();
+        GzDecoder::new(fs::File::open(path).unwrap()).read_to_end(&mut bytes).unwrap();
+        bytes
+    };
+    files.iter().map(plain).collect()
 }
 
 #[test]

@@ -15,8 +15,9 @@ use store::{Readings, StoreError};
 
 /// The document of a result.
 const EXPERIMENT: &str = "experiment.json";
-/// Suffix of the audit of a foreign file.
+/// Suffixes of the audit of a foreign file.
 const AUDITED: &str = ".audit.json";
+const AUDITED_PACKED: &str = ".audit.json.gz";
 /// Files of a run that are read.
 const RECORD: &str = "run.json";
 const READINGS: [&str; 4] =
@@ -44,7 +45,7 @@ impl EntryFolder {
     /// The document of a result.
     pub fn experiment(&self, id: &str) -> Result<Experiment, JournalError> {
         let path = self.result_path(id).join(EXPERIMENT);
-        let bytes = files::bytes(self.root(), &path, DOCUMENT)?
+        let bytes = files::document(self.root(), &path)?
             .ok_or_else(|| wrong(&path, "there is no such file: the experiment did not start"))?;
         let of = Experiment::from_json(&bytes).map_err(|error| wrong(&path, error))?;
         match of.schema == SCHEMA {
@@ -153,13 +154,19 @@ impl EntryFolder {
     /// Names of audited outputs of other tools.
     pub fn foreign(&self) -> Result<Vec<String>, JournalError> {
         let names = files::files(self.root(), &self.path.join("foreign"))?;
-        Ok(names.iter().filter_map(|name| name.strip_suffix(AUDITED)).map(str::to_string).collect())
+        let audited = |name: &String| {
+            let name = name.strip_suffix(AUDITED).or_else(|| name.strip_suffix(AUDITED_PACKED));
+            name.map(str::to_string)
+        };
+        let mut names: Vec<String> = names.iter().filter_map(audited).collect();
+        names.dedup();
+        Ok(names)
     }
 
     /// The audit of the output of another tool.
     pub fn audit(&self, name: &str) -> Result<Audit, JournalError> {
         let path = self.path.join("foreign").join(format!("{name}{AUDITED}"));
-        let bytes = files::bytes(self.root(), &path, DOCUMENT)?
+        let bytes = files::document(self.root(), &path)?
             .ok_or_else(|| wrong(&path, "there is no such file"))?;
         let audit = model::json::bounded(&bytes).and_then(|()| serde_json::from_slice(&bytes));
         let audit: Audit = audit.map_err(|error| wrong(&path, error))?;

@@ -1,6 +1,7 @@
 //! Files of a journal: read whole up to a size, never outside the journal, and replaced whole.
 
 use crate::{JournalError, io_error, wrong};
+use flate2::read::GzDecoder;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -48,6 +49,22 @@ pub fn bytes(root: &Path, path: &Path, most: Most) -> Result<Option<Vec<u8>>, Jo
     let file = File::open(&place).map_err(io_error(path))?;
     file.take(most.0).read_to_end(&mut bytes).map_err(io_error(path))?;
     Ok(Some(bytes))
+}
+
+/// The bytes of a document, or what `NAME.gz` in its place expands to; nothing when there is
+/// neither.
+pub fn document(root: &Path, path: &Path) -> Result<Option<Vec<u8>>, JournalError> {
+    if let Some(bytes) = bytes(root, path, DOCUMENT)? {
+        return Ok(Some(bytes));
+    }
+    let packed = path.with_added_extension("gz");
+    let Some(bytes) = bytes(root, &packed, DOCUMENT)? else { return Ok(None) };
+    let mut all = Vec::new();
+    GzDecoder::new(&bytes[..]).take(DOCUMENT.0 + 1).read_to_end(&mut all).map_err(|error| wrong(&packed, error))?;
+    match all.len() as u64 > DOCUMENT.0 {
+        true => Err(wrong(&packed, format!("it expands to more than {} bytes", DOCUMENT.0))),
+        false => Ok(Some(all)),
+    }
 }
 
 /// The real path of a file in the journal, within a size; nothing when there is no such file.
@@ -112,4 +129,33 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
         let _ = fs::remove_file(&draft);
         io_error(path)(error)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    #[test]
+    fn a_document_is_read_as_it_is_or_from_its_compressed_form() {
+        let root = std::env::temp_dir().join(format!("journal-files-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let root = fs::canonicalize(&root).unwrap();
+        let path = root.join("experiment.json");
+        assert_eq!(document(&root, &path).unwrap(), None);
+        let pack = |bytes: &[u8]| {
+            let mut to = GzEncoder::new(Vec::new(), Compression::fast());
+            to.write_all(bytes).unwrap();
+            fs::write(root.join("experiment.json.gz"), to.finish().unwrap()).unwrap();
+        };
+        pack(b"{}");
+        assert_eq!(document(&root, &path).unwrap(), Some(b"{}".to_vec()));
+        pack(&vec![b' '; DOCUMENT.0 as usize + 1]);
+        let why = document(&root, &path).unwrap_err().to_string();
+        assert!(why.contains("it expands to more than"), "{why}");
+        fs::write(&path, "[]").unwrap();
+        assert_eq!(document(&root, &path).unwrap(), Some(b"[]".to_vec()));
+        fs::remove_dir_all(&root).unwrap();
+    }
 }

@@ -1,6 +1,7 @@
 //! What others wrote drives no terminal: plans, records, names, outputs of tools and responses.
 
 use crate::harness::{Folder, Said, Server, ceiling, root, run, targets_file, turn};
+use journal::Slug;
 use model::experiment::Experiment;
 use model::json::Document;
 use model::printable::controls;
@@ -145,10 +146,10 @@ fn runs_of(folder: &Folder, server: &Server) -> String {
     let said = run(&[&load[..], &["--runs", &kept]].concat());
     let kept = fs::read_dir(&kept).unwrap().flatten().next().unwrap().path();
     let record = poisoned::<Record>(said.stdout.as_bytes());
-    let results = root().join("journal/10-gomaxprocs/results");
-    let result = fs::read_dir(results).unwrap().flatten().next().unwrap().path();
-    let experiment = fs::read(result.join("experiment.json")).unwrap();
-    let experiment = poisoned::<Experiment>(&experiment);
+    let entry = Slug::parse("10-gomaxprocs").unwrap();
+    let entry = journal::Journal::open(&root().join("journal")).unwrap().entry(&entry).unwrap();
+    let experiment = entry.experiment(&entry.chosen().unwrap().unwrap()).unwrap();
+    let experiment = poisoned::<Experiment>(&serde_json::to_vec(&experiment).unwrap());
     for (name, file, bytes) in [
         (RUN_ID.to_string(), "run.json", &record),
         (format!("20260101T000001-{HOSTILE}"), "run.json", &record),
