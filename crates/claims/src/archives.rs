@@ -1,5 +1,5 @@
-//! Archives never cause a panic, whatever they contain, and no name in an accepted archive leads out
-//! of its folder.
+//! Archives never cause a panic, whatever they contain, and no name in an accepted archive leads
+//! out of its folder.
 
 /// Panics if a property does not hold.
 pub fn hold(bytes: &[u8]) {

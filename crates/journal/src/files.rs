@@ -60,7 +60,10 @@ pub fn document(root: &Path, path: &Path) -> Result<Option<Vec<u8>>, JournalErro
     let packed = path.with_added_extension("gz");
     let Some(bytes) = bytes(root, &packed, DOCUMENT)? else { return Ok(None) };
     let mut all = Vec::new();
-    GzDecoder::new(&bytes[..]).take(DOCUMENT.0 + 1).read_to_end(&mut all).map_err(|error| wrong(&packed, error))?;
+    GzDecoder::new(&bytes[..])
+        .take(DOCUMENT.0 + 1)
+        .read_to_end(&mut all)
+        .map_err(|error| wrong(&packed, error))?;
     match all.len() as u64 > DOCUMENT.0 {
         true => Err(wrong(&packed, format!("it expands to more than {} bytes", DOCUMENT.0))),
         false => Ok(Some(all)),
