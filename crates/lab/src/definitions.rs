@@ -125,8 +125,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
          and p99_ns: of requests sent in the window that were completed in that second. status: \
          complete responses that arrived in it by class, 2xx, 3xx, 4xx, 5xx; bytes_received: their \
          bytes; status_codes: those of them to requests of the window, by code; bytes_sent: bytes \
-         of the requests sent in it; null in older records. For subscribers, completed counts \
-         events.",
+         of the requests sent in it. For subscribers, completed counts events.",
     ),
     (
         "points[].per_100ms",
@@ -154,9 +153,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
          window; else null. unsent: planned and never sent, so that planned = sent + unsent. \
          waited: sent, but without a free slot when they were due. arrived: good responses that \
          arrived in the window, those to requests of the warm-up included: the count behind rate, \
-         series and per_100ms; null in older records. early: had a response, with any status, \
-         before the kernel had taken the whole request; their service time ends before the \
-         request does. cut: those of them that are completed although the connection ended before \
+         series and per_100ms. early: had a response, with any status, before the kernel had \
+         taken the whole request; their service time ends before the request does. cut: those of them that are completed although the connection ended before \
          the rest was sent. retried: sent again because the server had not processed them \
          (--retry-unprocessed): such a request stays in flight, sent counts it once, its one \
          outcome is that of its last send, its latency and its time-out count from its first \
@@ -256,7 +254,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].latency_good_ns",
         "latency_ns of completed requests alone: nothing is censored, so a server that sheds load \
-         looks as fast as its good responses. Also in targets[]. null in older records.",
+         looks as fast as its good responses. Also in targets[].",
     ),
     (
         "points[].service_ns",

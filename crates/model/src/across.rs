@@ -83,7 +83,7 @@ pub struct Decided {
     /// Further visits on each side that would probably decide it; only for an undecided one.
     pub more_visits: Option<u64>,
     /// B over A with the lower and the upper end of its 95 % interval; absent where there is no
-    /// ratio, and in documents of versions before this field.
+    /// ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<(f64, f64, f64)>,
 }

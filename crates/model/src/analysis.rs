@@ -23,7 +23,6 @@ pub struct Analysis {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<Effect>,
     /// Whether the rate moved during the experiment.
-    #[serde(default)]
     pub course: Course,
     /// Visits whose rate is far from that of their cell and block.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -62,20 +61,17 @@ pub struct VisitSeen {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<Figure, (f64, Option<f64>)>,
     /// Whether the rate is only a lower bound of what the server can do: the generator was the
-    /// wall, or a search ended without a rate that misses. Absent, which is no, in documents of
-    /// versions before this field.
+    /// wall, or a search ended without a rate that misses. Absent means no.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rate_is_at_least: bool,
     /// The load that the figures are of: requests in flight or devices in closed loop, requests or
-    /// connections per second in open loop, subscribers in a fan-out. Absent for another tool, and
-    /// in documents of versions before this field.
+    /// connections per second in open loop, subscribers in a fan-out. Absent for another tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<u64>,
     /// What may have disturbed it.
-    #[serde(default)]
     pub conditions: Conditions,
-    /// Its verdict as a word of the record: a wall such as `S1`, or `unknown`; absent in documents
-    /// of versions before this field.
+    /// Its verdict as a word of the record: a wall such as `S1`, or `unknown`; absent when
+    /// it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<String>,
 }
@@ -159,10 +155,8 @@ pub struct Course {
     pub trend: Option<Trend>,
     /// Contrasts whose ratios in consecutive blocks are correlated, so that their intervals are too
     /// narrow.
-    #[serde(default)]
     pub serial: Vec<Serial>,
     /// Contrasts that were tested for it.
-    #[serde(default)]
     pub tested: u64,
 }
 

@@ -33,7 +33,7 @@ pub struct Experiment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
     /// How long its visits took, with what was between them, seconds; if it was resumed, all parts
-    /// together. Absent before the first visit has ended, and in older documents.
+    /// together. Absent before the first visit has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_s: Option<f64>,
     /// The hosts that the plan names, and where they were; empty when it names none.
@@ -48,7 +48,6 @@ pub struct Experiment {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contrasts: Vec<Contrast>,
     /// The predictions of the plan, with their results.
-    #[serde(default)]
     pub predictions: Vec<Kept>,
     /// What follows from all visits together; absent until the experiment has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,7 +80,6 @@ pub struct Design {
     pub baseline: String,
     /// The figure that the experiment is about: its conclusion names this figure, and `precision`
     /// and `until_decided` wait for it.
-    #[serde(default)]
     pub figure: Figure,
     /// A change from -x to +x counts as the same; 0.02 is 2 %.
     pub same_within: f64,
@@ -95,10 +93,8 @@ pub struct Design {
     /// Idle time before each visit.
     pub pause_ns: u64,
     /// When a server is started.
-    #[serde(default)]
     pub restart: Restart,
     /// Visits before the first block, as block 0; they count in no figure.
-    #[serde(default)]
     pub warmup_visits: u32,
     /// Name of the cell that repeats the baseline: its contrast is what the host varies by itself.
     /// Absent without a floor.
@@ -221,7 +217,6 @@ pub struct Foretold {
     /// Least relative change of the rate, for example -0.02.
     pub low: f64,
     /// Largest; absent when only the next wall bounds it.
-    #[serde(default)]
     pub high: Option<f64>,
     /// How it was calculated.
     #[serde(default)]
@@ -282,7 +277,6 @@ pub struct CellResult {
     /// Its outcome.
     pub fate: Fate,
     /// Outcome of the knobs of the cell: applied, then restored; empty when it had none.
-    #[serde(default)]
     pub tuned: Vec<Tuned>,
     /// The server's own counts from its last line; null when it wrote none.
     pub stopped: Option<serde_json::Value>,
@@ -292,15 +286,10 @@ pub struct CellResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tuned {
     /// Its host, as the plan names it: `client` is the one that `ceiling run` runs on.
-    #[serde(default = "client")]
     pub host: String,
     /// The value and its outcome.
     #[serde(flatten)]
     pub row: Row,
-}
-
-fn client() -> String {
-    "client".to_string()
 }
 
 /// The outcome of a cell.

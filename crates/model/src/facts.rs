@@ -46,7 +46,6 @@ pub struct Nic {
     /// Transmit queues.
     pub tx_queues: u32,
     /// Settings that the driver reports.
-    #[serde(default)]
     pub settings: NicSettings,
 }
 
@@ -166,7 +165,6 @@ pub struct HostFacts {
     pub open_files_limit: (u64, u64),
     /// Values that `ceiling tune` had changed and not restored when the run started; `null` when it
     /// has no journal, or the journal could not be read.
-    #[serde(default)]
     pub tuned: Option<Vec<TunedValue>>,
     /// What could not be read.
     pub unreadable: Vec<Unreadable>,
@@ -184,14 +182,13 @@ pub struct ServerFacts {
     /// All processes of the tree when the run started.
     pub pids: Vec<u32>,
     /// The same processes one by one, as far as they could be read and are not too many.
-    #[serde(default)]
     pub processes: Vec<ProcessFacts>,
     /// Threads of the tree when the run started.
     pub threads: u32,
     /// CPUs the root may run on.
     pub cpus_allowed: Vec<u32>,
     /// Threads of the tree that may run on fewer or other CPUs than the root, when the run started.
-    #[serde(default, deserialize_with = "by_number")]
+    #[serde(deserialize_with = "by_number")]
     pub pinned_threads: BTreeMap<u32, Vec<u32>>,
     /// CPU limits of the root's control groups, innermost first.
     pub quotas: Vec<CpuQuota>,
@@ -247,7 +244,6 @@ pub struct ServerNetwork {
     /// published one. Absent when not known.
     pub port: Option<u16>,
     /// Addresses of its interfaces, loopback left out.
-    #[serde(default)]
     pub addresses: Vec<IpAddr>,
     /// The host as seen from there: interfaces and kernel parameters of the namespace.
     pub host: HostFacts,

@@ -140,7 +140,6 @@ pub struct EventInfo {
     pub staleness_ns: Option<Summary>,
     /// How far staleness may be off because of the clocks of two hosts, nanoseconds: 0 with one
     /// clock, null where not known.
-    #[serde(default)]
     pub staleness_error_ns: Option<u64>,
     /// Why there is none.
     pub staleness_absent: Option<String>,

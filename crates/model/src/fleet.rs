@@ -272,7 +272,7 @@ pub struct AgentPoint {
     pub broken: Vec<GateId>,
     /// What limited it, as far as it can tell; absent when it reported nothing.
     pub wall: Option<Named>,
-    /// The side of that wall; absent when it reported none, and in older records.
+    /// The side of that wall; absent when it reported none.
     pub side: Option<Side>,
     /// How sure that is.
     pub confidence: Option<Confidence>,

@@ -195,7 +195,6 @@ pub struct Summary {
     /// Recorded values.
     pub count: u64,
     /// Values known only to lie beyond all recorded ones; they count in every rank.
-    #[serde(default)]
     pub censored: u64,
     /// Smallest value.
     pub min: Option<u64>,

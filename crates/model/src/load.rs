@@ -99,11 +99,9 @@ pub struct Level {
 #[derive(Serialize, Deserialize)]
 struct LevelKeys {
     connections: u32,
-    #[serde(default)]
     connections_max: u32,
     depth: u32,
     arrival: Arrival,
-    #[serde(default)]
     life: Life,
 }
 
@@ -232,7 +230,6 @@ pub struct Request {
     /// Body; empty for none.
     pub body: Vec<u8>,
     /// Which of [`Trial::targets`] it belongs to, from 0.
-    #[serde(default)]
     pub target: u32,
 }
 
@@ -319,11 +316,6 @@ crate::named! {
     fn word;
 }
 
-/// The value in records of versions that visited each level once.
-fn one() -> u32 {
-    1
-}
-
 /// One fully resolved cell of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
@@ -334,10 +326,8 @@ pub struct Trial {
     /// Addresses the host resolved to, used in turn.
     pub addresses: Vec<Address>,
     /// How those addresses were found.
-    #[serde(default)]
     pub resolution: Resolution,
     /// Local addresses that connections are bound to, in turn; the kernel chooses when empty.
-    #[serde(default)]
     pub sources: Vec<IpAddr>,
     /// The requests of the tape, in sending order and repeated: at least one, templates expanded.
     /// A record keeps the first of them.
@@ -354,7 +344,6 @@ pub struct Trial {
     pub drain_ns: u64,
     /// The longest window to which the latency of the warm-up may extend `stop`, nanoseconds;
     /// absent where the user gave the length.
-    #[serde(default)]
     pub window_max_ns: Option<u64>,
     /// A request without a complete response after this time failed, nanoseconds.
     pub timeout_ns: u64,
@@ -362,7 +351,6 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "Retry::is_never")]
     pub retry_unprocessed: Retry,
     /// How often each level is visited.
-    #[serde(default = "one")]
     pub visits: u32,
     /// How often a level whose throughput is not steady is repeated.
     pub repeats_max: u32,
@@ -384,32 +372,23 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "Links::is_empty")]
     pub links: Links,
     /// Address on this host at which the server's runtime serves its figures.
-    #[serde(default)]
     pub runtime: Option<std::net::SocketAddr>,
     /// Whether samples of responses have bodies.
-    #[serde(default)]
     pub sample_bodies: Bodies,
     /// Where profiles of the server come from, if requested.
-    #[serde(default)]
     pub profile: Option<ProfileChoice>,
     /// What must hold, if anything.
-    #[serde(default)]
     pub expect: Option<Objective>,
     /// How to search for the highest rate that holds `expect`; its trials replace the rate of the
     /// one level and `stop`.
-    #[serde(default)]
     pub search: Option<SearchConfig>,
     /// TLS; none for plain text.
-    #[serde(default)]
     pub tls: Option<TlsChoice>,
     /// The proxy that makes a tunnel to the target; `addresses` are then the proxy's.
-    #[serde(default)]
     pub proxy: Option<ProxyChoice>,
     /// Experiments after the levels, if requested.
-    #[serde(default)]
     pub confirm: Option<Confirm>,
     /// Streams of events and their writers, when levels count subscribers.
-    #[serde(default)]
     pub fanout: Option<Fanout>,
     /// The tool that makes the load in place of our engine, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -92,7 +92,6 @@ pub struct Perturbation {
     /// Upper end of that interval.
     pub high: Option<f64>,
     /// What that interval says.
-    #[serde(default)]
     pub says: Says,
     /// Why it was not run or not completed; absent when it was.
     pub failure: Option<String>,

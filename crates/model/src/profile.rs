@@ -131,7 +131,6 @@ pub struct MergedProfile {
     /// Responses in that time, good or not, from their rate in the visit.
     pub requests: Option<f64>,
     /// Why there are no figures per request: then `requests`, shares and bounds are absent.
-    #[serde(default)]
     pub requests_absent: Option<String>,
     /// Sum of all values: nanoseconds, or bytes for the heap.
     pub total: i64,
@@ -144,7 +143,6 @@ pub struct MergedProfile {
     /// drawn are left out.
     pub flame: Vec<Frame>,
     /// Waits by site; of block and mutex profiles only.
-    #[serde(default)]
     pub waits: Vec<Wait>,
 }
 

@@ -400,8 +400,8 @@ pub struct Interrupt {
     pub device: String,
     /// Events per CPU, indexed by CPU number.
     pub per_cpu: Vec<u64>,
-    /// CPUs that may serve it, as the kernel lists them: `0-3,8`. Absent when it was not readable,
-    /// and in readings of earlier versions.
+    /// CPUs that may serve it, as the kernel lists them: `0-3,8`. Absent when it was not
+    /// readable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed: Option<String>,
 }
@@ -502,13 +502,11 @@ pub struct SocketSample {
     /// Bytes written and not acknowledged.
     pub send_queue: u32,
     /// Part of them that was not sent yet, bytes.
-    #[serde(default)]
     pub unsent: u32,
     /// Smoothed round trip, microseconds. An end that acknowledges with its response makes it as
     /// long as the response takes.
     pub rtt_us: u32,
     /// Shortest round trip of the last minutes, microseconds: the path alone.
-    #[serde(default)]
     pub min_rtt_us: u32,
     /// Congestion window, segments.
     pub cwnd: u32,
@@ -633,7 +631,7 @@ pub struct Downstream {
     /// Mean smoothed round trip, microseconds; 0 for unix sockets.
     pub rtt_us: u32,
     /// Time since bytes last came in on those that wait, median, milliseconds. Absent when none
-    /// waits, for unix sockets and in older records.
+    /// waits, and for unix sockets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard_ms: Option<u32>,
 }

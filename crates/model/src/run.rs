@@ -77,16 +77,12 @@ pub struct Record {
     /// The verdict of the whole run.
     pub verdict: Verdict,
     /// How each term of the trial's objective stands over the run; empty when none was given.
-    #[serde(default)]
     pub expectations: Vec<Expectation>,
     /// The search for the highest rate that holds the objective, if requested.
-    #[serde(default)]
     pub search: Option<SearchRecord>,
     /// Experiments that were made to confirm the verdict.
-    #[serde(default)]
     pub perturbations: Vec<Perturbation>,
     /// Profiles of the server, if requested and a visit could be profiled.
-    #[serde(default)]
     pub profile: Option<ProfileRecord>,
     /// The agents that made the load, where a fleet did; what each did is in `points[].agents`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,29 +100,23 @@ pub struct Target {
     pub url: String,
     /// Addresses used.
     pub addresses: Vec<String>,
-    /// How they were found; absent in records of versions without it.
-    #[serde(default)]
+    /// How they were found.
     pub resolution: Option<Resolution>,
     /// Connections established to each address over the run.
-    #[serde(default)]
     pub addresses_used: Vec<EndUse>,
     /// Connections established from each source over the run; empty when the kernel chose.
-    #[serde(default)]
     pub sources_used: Vec<EndUse>,
     /// The server's process tree, when it is on this host and may be observed.
     pub server: Option<ServerFacts>,
     /// What a handshake before the load negotiated; null without TLS.
-    #[serde(default)]
     pub tls: Option<TlsInfo>,
     /// No plain request had a good response, and a TLS handshake with the port succeeded
     /// afterwards.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub speaks_tls: bool,
     /// The proxy, without a password; `addresses` are then the proxy's.
-    #[serde(default)]
     pub proxy: Option<String>,
     /// The server's host, with a probe there; `server` is then null.
-    #[serde(default)]
     pub probe: Option<FarHost>,
 }
 
@@ -147,7 +137,6 @@ pub struct Point {
     /// 1 for the first visit of the level, more for repeats.
     pub attempt: u32,
     /// Whether the server was profiled; the cost is then in every figure.
-    #[serde(default)]
     pub profiled: bool,
     /// Monotonic start and end of the measured window, nanoseconds, to find its readings.
     pub window_ns: (u64, u64),
@@ -157,21 +146,17 @@ pub struct Point {
     /// Outcomes of connections.
     pub connections: ConnectionInfo,
     /// Connections that came and went, in churn.
-    #[serde(default)]
     pub turnover: Option<TurnoverInfo>,
     /// Events that subscribers received; all other figures are then those of the writers.
-    #[serde(default)]
     pub events: Option<EventInfo>,
     /// Outcomes of requests sent in the window.
     pub requests: RequestInfo,
     /// Complete responses by status class.
     pub status: BTreeMap<String, u64>,
     /// Complete responses by status code. Empty in records from before codes were counted.
-    #[serde(default)]
     pub status_codes: BTreeMap<String, u64>,
     /// Complete responses that failed by their status, by code: 400 and more, unless a check calls
     /// it good.
-    #[serde(default)]
     pub error_codes: BTreeMap<String, u64>,
     /// The first response with each status that is not 2xx, of each check that failed, and the
     /// first of what was no response, by [`Fault`]; of the warm-up too.
@@ -181,7 +166,6 @@ pub struct Point {
     /// that a check does not call good: part of `requests.failed`.
     pub mismatched: u64,
     /// The same by the first check that failed.
-    #[serde(default)]
     pub mismatches: BTreeMap<String, u64>,
     /// Failures by class.
     pub errors: BTreeMap<String, u64>,
@@ -195,32 +179,26 @@ pub struct Point {
     pub latency_ns: Summary,
     /// The same for good responses alone, whatever the outcome of other requests; absent in older
     /// records.
-    #[serde(default)]
     pub latency_good_ns: Option<Summary>,
     /// From send to response.
     pub service_ns: Summary,
     /// Send delay: sent minus planned; open loop only.
     pub send_delay_ns: Option<Summary>,
     /// Generator delay: the send delay without the wait for a free slot. Open loop only.
-    #[serde(default)]
     pub generator_delay_ns: Option<Summary>,
     /// Lower bounds of the latency that a punctual generator would have measured; see
     /// [`punctual`](crate::punctual). For open loops, and for closed ones whose generator was
     /// stalled.
-    #[serde(default)]
     pub latency_punctual_ns: Option<Summary>,
     /// How long responses may have waited before they were stamped, because the generator did not
     /// run when it should; absent where it always did.
-    #[serde(default)]
     pub unseen_ns: Option<Summary>,
     /// Latency with a lower bound for every request that timed out, was unanswered or unsent;
     /// absent when none was. Its percentiles are lower bounds.
-    #[serde(default)]
     pub latency_at_least_ns: Option<Summary>,
     /// Requests in flight.
     pub in_flight: InFlight,
     /// Where the requests in flight were; `null` when no socket was sampled.
-    #[serde(default)]
     pub residence: Option<Residence>,
     /// CPU cost.
     pub cpu: CpuCost,
@@ -234,7 +212,6 @@ pub struct Point {
     /// the series, and in no other figure.
     pub unmeasured: Unmeasured,
     /// By target of a mix, in the order of the file; empty with one target.
-    #[serde(default)]
     pub targets: Vec<TargetResult>,
     /// What each agent of a fleet did, by its own account; empty without a fleet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -242,10 +219,8 @@ pub struct Point {
     /// Validity checks.
     pub gates: Vec<Gate>,
     /// How far each figure holds; one that is absent is sound.
-    #[serde(default)]
     pub standing: Standings,
     /// How each term of the trial's objective stands here; empty when none was given.
-    #[serde(default)]
     pub expectations: Vec<Expectation>,
     /// The verdict of this point.
     pub verdict: Verdict,
@@ -378,19 +353,16 @@ pub struct LoadInfo {
     /// Connections.
     pub connections: u32,
     /// Most connections, including those that could be opened when requests waited for one.
-    #[serde(default)]
     pub connections_max: u32,
     /// Requests in flight per connection.
     pub depth: u32,
     /// Planned rate, its mean over the window; open loop only.
     pub rate: Option<f64>,
     /// Planned rate over time, when it varies; open loop only.
-    #[serde(default)]
     pub curve: Option<Curve>,
     /// Spread of planned instants; open loop only.
     pub arrivals: Option<Spacing>,
     /// Life of connections, when they were not simply kept.
-    #[serde(default)]
     pub life: Option<Life>,
     /// Length of the measured window.
     pub duration_s: f64,
@@ -416,7 +388,6 @@ pub struct ConnectionInfo {
     /// Opened again after a close.
     pub reopened: u64,
     /// Closed because bytes came that no request had asked for.
-    #[serde(default)]
     pub unsolicited: u64,
     /// Given up for what came on them, by [`Fault`]; those in `unsolicited` are among them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -442,11 +413,9 @@ pub struct TurnoverInfo {
     /// their mean hold, as if opening took no time; absent without a hold that ends.
     pub planned_rate: Option<f64>,
     /// Connections open when the window began.
-    #[serde(default)]
     pub open_before: u64,
     /// Connections open when it ended:
     /// `open_before + established = closed_by_us + closed_by_peer + open_after`, exactly.
-    #[serde(default)]
     pub open_after: u64,
     /// Attempts started.
     pub begun: u64,
@@ -471,7 +440,6 @@ pub struct TurnoverInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<StartInfo>,
     /// Monotonic start of `openings`, nanoseconds.
-    #[serde(default)]
     pub visit_begin_ns: u64,
     /// Every second of the visit: ramp-up, window and ramp-down.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -574,7 +542,6 @@ pub struct RequestInfo {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unaccounted: u64,
     /// Sent, but due while no connection had a free slot; open loop only, else 0.
-    #[serde(default)]
     pub waited: u64,
     /// Without a response when the drain ended.
     pub unanswered: u64,
@@ -590,8 +557,7 @@ pub struct RequestInfo {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u64,
     /// Good responses that arrived in the window, whenever their requests were sent: what the rate
-    /// counts. Absent in older records.
-    #[serde(default)]
+    /// counts.
     pub arrived: Option<u64>,
 }
 
@@ -615,7 +581,6 @@ pub struct TargetResult {
     /// Latency of its requests; those that failed or were unanswered count as slower than all.
     pub latency_ns: Summary,
     /// The same for good responses alone.
-    #[serde(default)]
     pub latency_good_ns: Option<Summary>,
 }
 
@@ -639,8 +604,7 @@ pub struct Bytes {
     pub sent: u64,
     /// Of complete responses: head, framing and body.
     pub received: u64,
-    /// Of the responses that arrived in the window, whenever their requests were sent. Absent in
-    /// older records.
+    /// Of the responses that arrived in the window, whenever their requests were sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrived: Option<Arrived>,
 }
@@ -665,10 +629,8 @@ pub struct InFlight {
     /// Time average over the window, counted by the workers themselves.
     pub mean: Option<f64>,
     /// The same over the first fifth of the window.
-    #[serde(default)]
     pub first: Option<f64>,
     /// The same over the last fifth: above capacity an open loop has more and more of them.
-    #[serde(default)]
     pub last: Option<f64>,
     /// Connections times depth.
     pub limit: u64,
@@ -693,7 +655,7 @@ pub struct Residence {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuCost {
     /// Whole responses that arrived in the window, with any status, whenever their requests were
-    /// sent: the divisor of CPU time. Absent in older records.
+    /// sent: the divisor of CPU time.
     #[serde(default, rename = "answers")]
     pub responses: Option<u64>,
     /// Generator process, user and kernel.
@@ -719,12 +681,11 @@ pub struct LoopInfo {
     /// returned late is in `unseen_ns`.
     pub turn_max_ns: u64,
     /// Responses per second of a worker, over its ticks of a tenth of a second in which some
-    /// arrived; of an agent in a fleet. Absent in older records, and without responses.
+    /// arrived; of an agent in a fleet. Absent without responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker_rates: Option<Moments>,
     /// Share of the workers' time spent polling the clock for the next planned instant; open loop
     /// only.
-    #[serde(default)]
     pub spin_share: Option<f64>,
     /// The same of each worker, by its number; open loop only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -733,7 +694,6 @@ pub struct LoopInfo {
     pub socket_bytes: u64,
     /// Those of them that answer no request of the level: none was in flight on their connection,
     /// or it was sent in an earlier level.
-    #[serde(default)]
     pub stray_bytes: u64,
 }
 
@@ -749,7 +709,6 @@ pub struct Unmeasured {
     /// Failed, in it or later.
     pub failed: u64,
     /// Without a response when the drain ended.
-    #[serde(default)]
     pub unanswered: u64,
     /// Bytes of those responses.
     pub bytes_received: u64,

@@ -23,7 +23,6 @@ pub struct SearchConfig {
     pub confidence: f64,
     /// The bound on failures, in percent, that the search added to an objective that had none;
     /// `null` when it had one.
-    #[serde(default)]
     pub errors_added_percent: Option<f64>,
 }
 

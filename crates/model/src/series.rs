@@ -13,25 +13,18 @@ pub struct Second {
     /// Requests that failed in it, whenever they were sent.
     pub failed: u64,
     /// Requested rate, its mean over the second; open loop only.
-    #[serde(default)]
     pub asked_rate: Option<f64>,
     /// Median latency of those completed.
     pub p50_ns: Option<u64>,
     /// 99th percentile of those completed.
     pub p99_ns: Option<u64>,
-    /// Complete responses that arrived in it by status class: 2xx, 3xx, 4xx, 5xx; absent in older
-    /// records.
-    #[serde(default)]
+    /// Complete responses that arrived in it by status class: 2xx, 3xx, 4xx, 5xx.
     pub status: Option<[u64; 4]>,
-    /// Responses to requests of the window that arrived in it, by status code; absent in older
-    /// records.
-    #[serde(default)]
+    /// Responses to requests of the window that arrived in it, by status code.
     pub status_codes: Option<BTreeMap<String, u64>>,
-    /// Bytes of the complete responses that arrived in it; absent in older records.
-    #[serde(default)]
+    /// Bytes of the complete responses that arrived in it.
     pub bytes_received: Option<u64>,
-    /// Bytes of the requests sent in it; absent in older records.
-    #[serde(default)]
+    /// Bytes of the requests sent in it.
     pub bytes_sent: Option<u64>,
 }
 

@@ -33,10 +33,8 @@ pub struct StartOrder {
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// CPU time, in CPUs: 0.5 is half of one CPU.
-    #[serde(default)]
     pub cpu: Option<f64>,
     /// Memory, bytes.
-    #[serde(default)]
     pub memory_bytes: Option<u64>,
 }
 

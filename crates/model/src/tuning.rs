@@ -19,12 +19,10 @@ pub struct Signals {
     pub client_is_wall: bool,
     /// Whether the limit is inside the application, or a wait for another one: each possible wall
     /// is a lock, a pool, a service, a limiter or a log.
-    #[serde(default)]
     pub is_inside: bool,
     /// Whether both sides ran on one kernel.
     pub is_one_host: bool,
     /// Share of the server's CPUs that processes used which are neither the server nor ours.
-    #[serde(default)]
     pub neighbours: Option<f64>,
     /// Good responses per second.
     pub rate: Option<f64>,
@@ -38,7 +36,6 @@ pub struct Signals {
     /// Median latency, nanoseconds.
     pub p50_ns: Option<u64>,
     /// Bytes received per good response.
-    #[serde(alias = "bytes_per_answer")]
     pub bytes_per_response: Option<f64>,
     /// Bytes sent per request.
     pub bytes_per_request: Option<f64>,
@@ -66,10 +63,8 @@ pub struct Side {
     /// Share of periods in which its control group was throttled.
     pub throttled_share: Option<f64>,
     /// The interface that carries the load.
-    #[serde(default)]
     pub link: Option<String>,
     /// Packets per second on it in both directions, in the driver's units.
-    #[serde(default)]
     pub packets_per_s: Option<f64>,
     /// Receive queues of the interface that carries the load.
     pub rx_queues: Option<u32>,
@@ -273,13 +268,10 @@ pub struct Row {
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     /// Name of a profile; the default one when absent.
-    #[serde(default)]
     pub profile: Option<String>,
     /// Only this network device.
-    #[serde(default)]
     pub device: Option<String>,
     /// CPUs for packets, a slash, CPUs for the server.
-    #[serde(default)]
     pub cpus: Option<String>,
     /// Only these knobs, by id or name; all that apply when empty.
     #[serde(default)]
@@ -289,7 +281,6 @@ pub struct Wanted {
     #[serde(default)]
     pub values: BTreeMap<String, String>,
     /// Process of the server, for knobs about processes.
-    #[serde(default)]
     pub server_pid: Option<u32>,
 }
 
@@ -315,7 +306,6 @@ pub enum TuneOrder {
     /// Lists what is changed now.
     Status {
         /// By which transaction; by all when absent.
-        #[serde(default)]
         transaction: Option<String>,
     },
     /// Restores a transaction, or all.

@@ -31,8 +31,7 @@ gates! {
     Conservation "conservation", LittlesLaw "littles_law", Bytes "bytes", Samples "samples",
     Percentiles "percentiles", Resolution "resolution", Release "release", Window "window",
     CpuStates "cpu_states", Connections "connections",
-    // Its name in records from before figures had a standing.
-    #[serde(alias = "errors")] Checks "checks",
+    Checks "checks",
     Steadiness "steadiness", Tuning "tuning", Subscribers "subscribers", Delivery "delivery",
     Agents "agents", Start "start", Early "early",
 }
@@ -136,7 +135,7 @@ pub struct Evidence {
     /// The rule it satisfies.
     pub rule: String,
     /// What it was calculated from: names of sources, as readings have them (`listeners`), or of
-    /// figures of a point (`latency_ns`). Empty in records of earlier versions.
+    /// figures of a point (`latency_ns`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
 }
@@ -184,12 +183,9 @@ pub struct Ceiling {
     pub low: Option<f64>,
     /// Upper end of that interval.
     pub high: Option<f64>,
-    /// What the interval is. Records of versions that pooled the batches of all visits have none
-    /// and read as `within-run`, which is what such an interval is.
-    #[serde(default)]
+    /// What the interval is.
     pub interval: IntervalKind,
-    /// Number of visits in the mean; 0 in records of versions without it.
-    #[serde(default)]
+    /// Number of visits in the mean.
     pub visits: u64,
     /// Change of the rate from the least to the greatest load of the plateau, as a share of the
     /// rate, when it exceeds the scatter of visits. Then the mean is not the rate of any one load.
@@ -197,7 +193,6 @@ pub struct Ceiling {
     pub drift: Option<f64>,
     /// Fewest requests in flight that reach the rate; more only add latency. Absent without a
     /// ramp that became flat.
-    #[serde(default)]
     pub knee_in_flight: Option<u64>,
 }
 
@@ -243,7 +238,6 @@ pub struct Verdict {
     /// The rate; `null` when the measurement is not valid.
     pub ceiling: Option<Ceiling>,
     /// What the evidence leaves possible, most probable first, the named wall included.
-    #[serde(default)]
     pub alternatives: Vec<Alternative>,
     /// What it rests on.
     pub evidence: Vec<Evidence>,
@@ -252,7 +246,7 @@ pub struct Verdict {
     /// Walls this version cannot test, or could not test in this run.
     pub not_tested: Vec<WallId>,
     /// What moves the wall, where the evidence says more than the wall's own words: a number, a
-    /// name. Absent otherwise, and in records of earlier versions.
+    /// name. Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
     /// Commands or actions that would decide open questions, best first.

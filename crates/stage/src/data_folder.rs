@@ -2,7 +2,7 @@
 //!
 //! In: the name of a service. Out: a new folder; those that a killed process of this user left are
 //! removed. Never: a folder of another user, or of a living process, also in another container that
-//! has the same folder for temporary files; or one of an older version, which did not lock it.
+//! has the same folder for temporary files.
 
 use std::env;
 use std::fs::{self, File, TryLockError};
@@ -11,8 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The names of folders with a lock begin so. Those of older versions, which have none, begin with
-/// `ceiling-PID-`.
+/// The names of these folders begin so.
 const PREFIX: &str = "ceiling-data-";
 
 /// A folder that is removed with its contents when this is dropped.
@@ -149,9 +148,7 @@ mod tests {
         let lives = DataFolder::make_in(&parent, "lives", File::try_lock).unwrap();
         let left = parent.join("ceiling-data-1-0-postgres");
         fs::create_dir_all(left.join("data")).unwrap();
-        // Also a folder of an older version, which may be in use without a lock.
-        let older = "ceiling-1-0-postgres";
-        let others = ["ceiling-data-1-0", "ceiling-runs-1-2", "other-1-0-postgres", older];
+        let others = ["ceiling-data-1-0", "ceiling-runs-1-2", "other-1-0-postgres"];
         others.iter().for_each(|name| fs::create_dir(parent.join(name)).unwrap());
         fs::write(parent.join("ceiling-data-1-1-file"), "").unwrap();
         let link = parent.join("ceiling-data-2-1-x");

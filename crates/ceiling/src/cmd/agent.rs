@@ -37,7 +37,7 @@ pub struct Agent {
     name: AgentName,
 
     /// This agent's credentials file, made by ceiling fleet keys or by nsc
-    #[arg(long, alias = "creds", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     credentials: CredentialsFile,
 
     /// Public key of the controller, as ceiling fleet keys printed it

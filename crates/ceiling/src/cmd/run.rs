@@ -84,7 +84,7 @@ pub struct RunOptions {
 
     /// List of servers that a plan may start [default: targets/targets.toml above the plan]; not
     /// needed if all servers of the plan run already (addr)
-    #[arg(long, alias = "targets-file", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     servers: Option<ServersFile>,
 
     /// File with the hosts of the plan: their probes, token files, pins and links [default:

@@ -352,7 +352,7 @@ fn what_cannot_be_is_refused_in_one_line() {
         (&["--streams", "2", "--events", "/stream"], "--events /stream"),
         (&["--streams", "2", "--write-path", "/like"], "--write-path /like"),
         (&["--events", "stream"], "/events/{stream}"),
-        (&["--posts", "0"], "--streams"),
+        (&["--streams", "0"], "--streams"),
         (&["--writers", "x"], "--writers"),
         (&["--expand", "5"], "-i"),
         (&["--confirm"], "--confirm"),

@@ -146,5 +146,5 @@ fn assert_kept(record: &Value, runs: &str) {
     let shown = run(&["show", id, "--runs", runs]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     fs::remove_file(format!("{runs}/{id}/server-readings.ndjson")).unwrap();
-    assert_eq!(run(&["show", id, "--runs", runs]).code, 0, "a run of an older version");
+    assert_eq!(run(&["show", id, "--runs", runs]).code, 0, "a run whose far readings are lost");
 }

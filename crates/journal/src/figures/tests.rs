@@ -281,7 +281,7 @@ fn a_contrast_without_three_pairs_is_not_known() {
     of.cells = vec![measured("a", 1)];
     (of.contrasts[0].ratio, of.contrasts[0].low) = (Some(1.1), Some(1.0));
     of.contrasts[0].high = Some(1.2);
-    // Documents of older versions do not have the bounds of visits.
+    // A document may lack the bounds of visits, or the records may be missing.
     let mut bounded = record(100.0);
     let bounds = Standing::Bounded { low: 100.0, high: None, by: "a test".to_string() };
     bounded.points[0].standing.add(standing::Figure::Rate, bounds);

@@ -50,7 +50,7 @@ fn disagreeing(point: &Point) -> u64 {
     let parts = [sum.sent, sum.completed, sum.failed, sum.unanswered, sum.unsent];
     let off: u64 = whole.into_iter().zip(parts).map(|(whole, parts)| whole.abs_diff(parts)).sum();
     let starts = point.turnover.as_ref().and_then(|turnover| turnover.starts.as_ref());
-    // Records of older versions have no connections of agents.
+    // An agent counts its connections where the load is of connections.
     let Some((whole, parts)) = starts.zip(sum.starts) else { return off };
     off + whole.begun.abs_diff(parts.begun) + whole.unsent.abs_diff(parts.unsent)
 }

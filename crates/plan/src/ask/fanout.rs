@@ -39,7 +39,7 @@ pub struct Fanout {
     subscribers: Option<Connections>,
 
     /// Streams, numbered from 1; writers write to them in turn
-    #[arg(long, alias = "posts", value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1")]
     streams: Streams,
 
     /// Connections that write; 0 when events come by themselves
@@ -55,7 +55,7 @@ pub struct Fanout {
     events: StreamPath,
 
     /// Path that writers send POST to
-    #[arg(long, alias = "likes", value_name = "PATH", default_value = "/like/{stream}")]
+    #[arg(long, value_name = "PATH", default_value = "/like/{stream}")]
     write_path: StreamPath,
 
     /// How long to measure each level

@@ -61,7 +61,7 @@ fn table(
     points: &[&Point],
     tick_ns: u64,
 ) -> Option<Table> {
-    // Readings of earlier versions have no declarations.
+    // A run without readings has no declarations.
     let declared = all.iter().find_map(|reading| match &reading.data {
         Data::Declared(declared) => Some(declared),
         _ => None,

@@ -136,7 +136,7 @@ pub(super) fn over_run(run: &Run, (x, series): (Vec<f64>, Vec<Series>)) -> View 
 /// The lines that are drawn from the seconds of a window.
 type Lines = fn(&[Second]) -> Vec<Series>;
 
-/// A count of a second; absent in older records.
+/// A count of a second, if it has one.
 type Count = fn(&Second) -> Option<u64>;
 
 const LATENCY_NOTE: &str = "For the requests completed in each second. A percentile with fewer \

@@ -38,11 +38,9 @@ pub(crate) struct Header {
     pub(crate) boot_id: String,
     /// Network namespace of the process.
     pub(crate) namespace: String,
-    /// PID namespace of the process; empty when an earlier program wrote it.
-    #[serde(default)]
+    /// PID namespace of the process; empty when it could not be read.
     pub(crate) pid_namespace: String,
-    /// Its namespace of control groups; empty when an earlier program wrote it.
-    #[serde(default)]
+    /// Its namespace of control groups; empty likewise.
     pub(crate) group_namespace: String,
     /// When it started, milliseconds since 1970.
     pub(crate) at_unix_ms: u64,
@@ -52,7 +50,6 @@ pub(crate) struct Header {
     pub(crate) pid: u32,
     /// Present when that process puts everything back when it ends: the start of the process, ticks
     /// since the boot. Once the process is gone, the next `ceiling` puts everything back.
-    #[serde(default)]
     pub(crate) held_since_ticks: Option<u64>,
     /// When everything is put back unless it is kept, milliseconds since the boot.
     pub(crate) deadline_boot_ms: Option<u64>,
@@ -88,14 +85,11 @@ pub(crate) struct Begin {
     /// The reading of its sign before the change.
     pub(crate) sign: Option<String>,
     /// Index of its device, which another device of the same name would not have.
-    #[serde(default)]
     pub(crate) device_index: Option<u32>,
     /// Inode of its control group, which another group of the same path would not have.
-    #[serde(default)]
     pub(crate) group_inode: Option<u64>,
     /// When it was announced, milliseconds since the boot: a process that starts later inherits the
     /// value from its parent.
-    #[serde(default)]
     pub(crate) at_boot_ms: Option<u64>,
 }
 

@@ -367,26 +367,3 @@ fn the_watchdog_waits_for_a_device_that_is_being_set_up_again() {
     assert_eq!(fates(&rows), [Fate::Reverted]);
     assert_eq!(ground.text(RINGS), "rx 256 tx 256");
 }
-
-/// Fields that a journal did not have at first.
-const ADDED: [&str; 4] = ["pid_namespace", "device_index", "group_inode", "at_boot_ms"];
-
-/// A journal of an older version, without namespaces of processes and numbers of devices.
-#[test]
-fn a_journal_of_an_earlier_program_is_put_back() {
-    let ground = Ground::new();
-    ground.made.write(INDEX, "5");
-    ground.apply().unwrap();
-    let whole = fs::read_to_string(ground.open_file()).unwrap();
-    let earlier = whole.lines().map(|line| {
-        let mut entry: serde_json::Value = serde_json::from_str(line).unwrap();
-        let fields = entry.as_object_mut().unwrap();
-        fields.retain(|name, _| !ADDED.contains(&&**name));
-        format!("{entry}\n")
-    });
-    let earlier: String = earlier.collect();
-    assert!(earlier.len() < whole.len());
-    fs::write(ground.open_file(), earlier).unwrap();
-    assert_eq!(fates(&put_back(&ground, &ground.host())), [Fate::Reverted; 3]);
-    assert_eq!(ground.values(), super::BEFORE);
-}

@@ -82,7 +82,7 @@ fn read(path: &Path) -> Result<Option<Experiment>, Failure> {
     if of.analysis.is_some() {
         return Ok(Some(of));
     }
-    // An interrupted experiment, or one of an older version: its figures come from the runs.
+    // An interrupted experiment: its figures come from the runs.
     let runs = document.parent().unwrap_or(Path::new(".")).join("runs");
     let kept: Vec<Option<Run>> = of
         .cells
