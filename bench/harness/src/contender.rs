@@ -94,7 +94,7 @@ impl Contender {
         Some(behind(&peers.program(peer), (peer.report?)(load)))
     }
 
-    /// What counts when its exit status is not 0: nothing, or what the broken gates of a run of
+    /// What counts when its exit status is not 0: nothing, or what the failed gates of a run of
     /// `ceiling` leave.
     pub fn count_failed(
         &self,
@@ -103,7 +103,7 @@ impl Contender {
         error: &str,
     ) -> Result<Count, String> {
         match (self, status.code()) {
-            (Self::Ceiling(_), Some(NO_MEASUREMENT)) => count::ceiling_with_broken_gates(output),
+            (Self::Ceiling(_), Some(NO_MEASUREMENT)) => count::ceiling_with_failed_gates(output),
             _ => Err(format!("{status}: {}", last_line(error, output))),
         }
     }

@@ -50,12 +50,12 @@ pub fn ceiling(output: &str) -> Counted {
 /// A run of `ceiling` that exited with 4, because it broke gates of its own. It counts when they
 /// leave the figures that are compared here: the rate, and the CPU time per response. The null
 /// driver always breaks the gate of the stamps, because its latency is a turn of the loop.
-pub fn ceiling_with_broken_gates(output: &str) -> Counted {
+pub fn ceiling_with_failed_gates(output: &str) -> Counted {
     let record = json(output)?;
     let point = &record["points"][0];
     match is_sound(point, "rate") && is_sound(point, "cpu.client") {
         true => ceiling(output),
-        false => Err(broken_gates(&record)),
+        false => Err(failed_gates(&record)),
     }
 }
 
@@ -64,7 +64,7 @@ fn is_sound(point: &Value, figure: &str) -> bool {
     point["standing"].get(figure).is_none()
 }
 
-fn broken_gates(record: &Value) -> String {
+fn failed_gates(record: &Value) -> String {
     let gates = record["points"][0]["gates"].as_array().into_iter().flatten();
     let broken = gates.filter(|gate| gate["ok"] == false).filter_map(|gate| gate["id"].as_str());
     format!("it broke its gates: {}", broken.collect::<Vec<_>>().join(", "))
@@ -258,7 +258,7 @@ mod tests {
         let record = r#"{"points":[{"standing":{"rate":{"is":"struck"}},"gates":[
                          {"id":"bytes","ok":true},{"id":"window","ok":null},
                          {"id":"resolution","ok":false},{"id":"samples","ok":false}]}]}"#;
-        let why = ceiling_with_broken_gates(record).unwrap_err();
+        let why = ceiling_with_failed_gates(record).unwrap_err();
         assert_eq!(why, "it broke its gates: resolution, samples");
     }
 
@@ -266,12 +266,12 @@ mod tests {
     fn a_broken_gate_takes_the_figures_that_it_is_about() {
         let mut record = json(fixture!("ceiling.json")).unwrap();
         record["points"][0]["standing"] = serde_json::json!({"latency.p99": {"is": "bounded"}});
-        let counted = ceiling_with_broken_gates(&record.to_string()).unwrap();
+        let counted = ceiling_with_failed_gates(&record.to_string()).unwrap();
         assert_eq!((counted.p50_ns, counted.p99_ns), (Some(286463), None));
         assert_eq!(counted.requests, 170865 + 44141);
         for figure in ["rate", "cpu.client"] {
             record["points"][0]["standing"] = serde_json::json!({figure: {"is": "bounded"}});
-            assert!(ceiling_with_broken_gates(&record.to_string()).is_err(), "{figure}");
+            assert!(ceiling_with_failed_gates(&record.to_string()).is_err(), "{figure}");
         }
     }
 

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 ///
 /// Exit codes: 0 good, 1 internal, 2 usage, 3 an expectation was missed or is undecided, or none
 /// was given and no good response came, 4 measurement not valid (its main figure is not known, or
-/// the generator was the wall; with --strict also when a gate broke), 5 target or probe
+/// the generator was the wall; with --strict also when a gate failed), 5 target or probe
 /// unreachable, 130 interrupted with partial results written. 130, 5 and 4 take precedence over 3:
 /// a measurement that is not valid decides no expectation.
 #[derive(Debug, Parser)]

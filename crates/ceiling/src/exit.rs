@@ -65,7 +65,7 @@ impl Code {
         (
             Self::NotValid,
             "The measurement is not valid: the requested figure is not known, or the generator \
-             was the wall; with --strict, any check failed.",
+             was the wall; with --strict, any gate failed.",
         ),
         (Self::Unreachable, "The target or the probe does not respond, or a cell failed."),
         (Self::Interrupted, "Interrupted; partial results were written."),

@@ -149,7 +149,7 @@ fn add_explained(mut seen: Seen, case: &Case<'_>) -> Seen {
     seen
 }
 
-/// Whether broken gates invalidate the evidence of a counted limit.
+/// Whether failed gates invalidate the evidence of a counted limit.
 fn is_doubted(case: &Case<'_>, listed: &Listed, seen: &Seen) -> bool {
     let breaks_time = || OF_TIME.iter().any(|id| gates::is_broken(case.point, *id));
     !gates::is_rate_known(case.point) || listed.is_of_time(case, seen) && breaks_time()

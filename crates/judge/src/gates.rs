@@ -1,7 +1,7 @@
 //! Validity checks: each compares independent accounts of a measurement and strikes the figures
 //! that become doubtful when the accounts disagree.
 //!
-//! One file per gate, all of the same shape, listed in [`GATES`]. A broken gate says nothing about
+//! One file per gate, all of the same shape, listed in [`GATES`]. A failed gate says nothing about
 //! figures that it does not list. Where arithmetic allows it, a struck figure keeps a bound. The
 //! wall of a gate becomes the verdict of its point only if the requested figure is not known and no
 //! other cause is known.
@@ -46,7 +46,7 @@ pub struct Listed {
     pub leaves: Leaves,
 }
 
-/// What a broken gate leaves of the figures that it strikes.
+/// What a failed gate leaves of the figures that it strikes.
 #[derive(Clone, Copy)]
 pub enum Leaves {
     /// Nothing.
@@ -178,7 +178,7 @@ pub const GATES: &[Listed] = &[
         &[Figure::Load],
         Leaves::Bound(subscribers::leaves, "the streams that were accepted and stayed"),
     ),
-    // If this gate breaks, the generator's own walls judge the generator.
+    // If this gate fails, the generator's own walls judge the generator.
     gate(
         GateId::Delivery,
         WallId::C2,
@@ -310,7 +310,7 @@ pub fn is_rate_known(point: &Point) -> bool {
     !point.standing.of(Figure::Rate).is_not_known()
 }
 
-/// The broken gates of a point that strike a figure.
+/// The failed gates of a point that strike a figure.
 pub fn striking(point: &Point, figure: Figure) -> impl Iterator<Item = &Gate> {
     let strikes = move |gate: &&Gate| {
         let mut listed = GATES.iter().filter(|listed| listed.id == gate.id);

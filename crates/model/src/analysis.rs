@@ -87,7 +87,7 @@ pub struct Conditions {
     /// Longest time that the generator was stalled, nanoseconds; `null` for another tool, which
     /// does not report it.
     pub stall_ns: Option<u64>,
-    /// Broken gates.
+    /// Failed gates.
     pub gates: Vec<GateId>,
 }
 
@@ -219,7 +219,7 @@ pub enum Exclusion {
     Neighbours(f64),
     /// The generator was stalled for longer than this, nanoseconds.
     Stall(u64),
-    /// This gate is broken.
+    /// This gate failed.
     Gate(GateId),
 }
 

@@ -65,11 +65,11 @@ pub struct PointSide {
     pub server_us_per_request: Option<f64>,
     /// The wall, as in the record.
     pub wall: String,
-    /// Ids of gates that are broken.
-    pub broken_gates: Vec<String>,
+    /// Ids of gates that failed.
+    pub failed_gates: Vec<String>,
     /// Why the rate is not known; absent when it is.
     pub rate_unknown: Option<String>,
-    /// Names of percentiles that are not a single value, because of a broken gate; they are in no
+    /// Names of percentiles that are not a single value, because of a failed gate; they are in no
     /// ratio.
     pub struck: Vec<String>,
     /// Whether the server was profiled during the visit.

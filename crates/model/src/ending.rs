@@ -25,7 +25,7 @@ pub enum Ending {
     NoAnswer,
 }
 
-/// Which broken gates make a measurement invalid.
+/// Which failed gates make a measurement invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
     /// Those that strike the requested figure.

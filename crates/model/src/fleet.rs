@@ -268,7 +268,7 @@ pub struct AgentPoint {
     pub clock_error_ns: u64,
     /// How far the load of the agent got.
     pub ended: AgentEnd,
-    /// Its gates that are broken.
+    /// Its gates that failed.
     pub broken: Vec<GateId>,
     /// What limited it, as far as it can tell; absent when it reported nothing.
     pub wall: Option<Named>,

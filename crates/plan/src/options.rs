@@ -162,7 +162,7 @@ pub struct Options {
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     pub out: Vec<OutFile>,
 
-    /// Exit 4 when any validity check fails, even one that does not affect the headline
+    /// Exit 4 when any gate fails, even one that does not affect the headline
     #[arg(long)]
     pub strict: bool,
 

@@ -150,7 +150,7 @@ const ceilingCharts = (() => {
 
   // --- Marks and bands ----------------------------------------------------------------------
 
-  // A cross on values with a broken gate, a ring on values with a reservation.
+  // A cross on values with a failed gate, a ring on values with a reservation.
   const drawMarks = (plot, view, colours) => {
     if (!view.x_marks.length) return;
     const { ctx } = plot;
@@ -500,7 +500,7 @@ const ceilingCharts = (() => {
   const markNote = (chart, view) => {
     const marks = [view.mark, ...view.x_marks, ...view.bands.map((band) => band.mark)];
     const notes = [];
-    if (marks.includes("broken")) notes.push("! cross or red: a validity gate is broken");
+    if (marks.includes("broken")) notes.push("! cross or red: a gate failed");
     const where = chart.id.startsWith("order-") ? "Visits" : "Levels";
     if (marks.includes("caution")) notes.push(`~ ring or amber: with a reservation, see ${where}`);
     return notes.join("; ");

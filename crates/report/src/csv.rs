@@ -4,7 +4,7 @@
 //! never zero. Quoting follows RFC 4180; lines end with a line feed. Times are nanoseconds, and
 //! rates are per second unless the name says otherwise; [`columns`] documents each column.
 
-use crate::wording::{broken_gates, is_partial, rate_of, unchecked_gates};
+use crate::wording::{failed_gates, is_partial, rate_of, unchecked_gates};
 use model::fanout::EventInfo;
 use model::histogram::Summary;
 use model::run::{Point, Run, StartInfo, TurnoverInfo};
@@ -398,8 +398,8 @@ fn judgement() -> Vec<Column> {
         column("partial", "yes when the window was cut short", |run, _, point| {
             (if is_partial(run, point) { "yes" } else { "no" }).to_string()
         }),
-        of_point("gates_broken", "names of broken gates, separated by spaces", |p| {
-            Some(broken_gates(p).map(|gate| gate.id.name()).collect::<Vec<_>>().join(" "))
+        of_point("gates_failed", "names of failed gates, separated by spaces", |p| {
+            Some(failed_gates(p).map(|gate| gate.id.name()).collect::<Vec<_>>().join(" "))
         }),
         of_point("gates_unchecked", "names of gates that could not be checked", |p| {
             Some(unchecked_gates(p).map(|gate| gate.id.name()).collect::<Vec<_>>().join(" "))

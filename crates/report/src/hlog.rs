@@ -2,7 +2,7 @@
 //! `HistogramLogProcessor` and all other HdrHistogram tools read.
 //!
 //! One interval per point, tagged `c400`, with `-d10` for a depth above one, `-r20000` for an
-//! asked rate, `-v2` for a second visit, and `-broken` when a validity gate is broken. Values are
+//! asked rate, `-v2` for a second visit, and `-broken` when a gate failed. Values are
 //! nanoseconds; the readable maximum of each line is in milliseconds, as in other such logs.
 //! Intervals count from the start of the run.
 

@@ -136,7 +136,7 @@ model::named! {
         None = "",
         /// Usable with a reservation: partial, or limited by the generator.
         Caution = "~",
-        /// A validity gate is broken: not a measurement.
+        /// A gate failed: not a measurement.
         Broken = "!",
     }
     /// The symbol in every rendering.

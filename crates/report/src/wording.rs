@@ -515,7 +515,7 @@ pub(crate) fn wall_mark(verdict: &Verdict) -> String {
 }
 
 /// Gates of a point that do not hold.
-pub(crate) fn broken_gates(point: &Point) -> impl Iterator<Item = &Gate> {
+pub(crate) fn failed_gates(point: &Point) -> impl Iterator<Item = &Gate> {
     point.gates.iter().filter(|gate| gate.ok == Some(false))
 }
 

@@ -80,11 +80,11 @@ fn top(title: &str, about: &str) -> String {
 fn gates_page(tree: &Tree) -> Result<String> {
     let mut page = top(
         "Gates",
-        "A gate compares accounts that must agree. A broken gate strikes the figures that it \
+        "A gate compares accounts that must agree. A failed gate strikes the figures that it \
          lists, and no others: each is then not known, or keeps a bound. The record has the \
          standing of each figure in `points[].standing`. A command exits with code 4 only when \
          its main figure is not known or is that of the generator; with `--strict`, when any gate \
-         is broken. A gate that could not be checked gives the reason and is `null` in the \
+         failed. A gate that could not be checked gives the reason and is `null` in the \
          record; one that does not apply to a point is absent.",
     );
     let source = text_of(tree, "crates/judge/src/gates.rs").context("the list of gates")?;

@@ -323,7 +323,7 @@ fn stop_ends_the_load_of_all_agents() {
     // An agent that is slow to respond is not told.
     wait_until("an order that both agents heard", || {
         let said = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        said.code == 0 && said.stdout == "told to stop: a1 a2\n"
+        said.code == 0 && said.stdout == "stopping: a1 a2\n"
     });
     loading.fleet.await_idle(2);
     for agent in ["a1", "a2"] {

@@ -1,4 +1,4 @@
-//! Each Go target and the sink at one load: no gate breaks, and our own code is fast.
+//! Each Go target and the sink at one load: no gate fails, and our own code is fast.
 
 use crate::harness::{Server, measure, program, turn};
 use serde_json::Value;

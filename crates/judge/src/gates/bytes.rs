@@ -7,7 +7,7 @@
 //! one request in flight per connection, bytes that are no response (a body of 204 or HEAD, one
 //! longer than announced) come after a response that was booked rightly. In a pipeline, and where
 //! the bytes are a whole response, those before may have been booked with the wrong requests: the
-//! gate breaks. Bytes of responses that were cut off, came too late or were not HTTP belong to no
+//! gate fails. Bytes of responses that were cut off, came too late or were not HTTP belong to no
 //! response. Each request that failed or got no response may explain two mean responses. A larger
 //! difference breaks the gate: the parser may have lost its place.
 

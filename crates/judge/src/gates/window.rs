@@ -2,7 +2,7 @@
 //!
 //! Responses arrive in rounds of one latency, and the window cuts the first and the last round. The
 //! rate can be off by one round, which is the latency's share of the window. Above a tenth, the
-//! text suggests a long enough window; above a fifth, the gate breaks.
+//! text suggests a long enough window; above a fifth, the gate fails.
 
 use super::Checked;
 use crate::case::Case;

@@ -2,7 +2,7 @@
 //!
 //! Signals: requests in flight against rate x latency, bytes against responses, counts against each
 //! other, the generator's stamps against its turns.
-//! Rule: a gate breaks that leaves nothing of the rate: two independent accounts of the same thing
+//! Rule: a gate fails that leaves nothing of the rate: two independent accounts of the same thing
 //! disagree. It is the verdict only if no cause on the generator is known.
 //! Mimics: retries or ramp phases inside the window; a median used as a mean.
 //! Confirm: measure again for longer; with half the requests in flight, rate x latency must halve.
@@ -28,7 +28,7 @@ pub fn test(case: &Case<'_>) -> Test {
     })
 }
 
-/// The broken gates that are evidence of this wall.
+/// The failed gates that are evidence of this wall.
 pub(super) fn broken(case: &Case<'_>, wall: WallId) -> Option<Seen> {
     let shows = |gate: &&Gate| {
         let mut listed = GATES.iter().filter(|listed| listed.id == gate.id);

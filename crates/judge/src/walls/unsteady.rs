@@ -1,7 +1,7 @@
 //! M3: the window does not show a single rate, so it has no ceiling either.
 //!
 //! Signals: good responses in each tenth of a second.
-//! Rule: the steadiness gate breaks. Causes: warm-up, burst credit, a neighbour, caches filling.
+//! Rule: the steadiness gate fails. Causes: warm-up, burst credit, a neighbour, caches filling.
 //! Mimics: A5 (pauses of the server, which are regular; looked at first), C1 (a throttled
 //! generator).
 //! Confirm: measure again for longer, and look at when the rate changes.

@@ -2,7 +2,7 @@
 //!
 //! Signals: responses with a status 2xx or 3xx that failed a check (--check-*), or that came before
 //! their request was out and ended it.
-//! Rule: the gate `checks` breaks: more than 0.1 % of them; or the gate `early`: more than 1 %.
+//! Rule: the gate `checks` fails: more than 0.1 % of them; or the gate `early`: more than 1 %.
 //! Such responses are failures and not part of the rate, or answer only a part of a request; a
 //! server that serves something else is not at its ceiling. It is the verdict only if no other
 //! cause is known. Error statuses, resets and timeouts are results.

@@ -44,7 +44,7 @@ never open as well as requests without a good response.
 
 Exit 0 with a result, 3 when no rate was shown to hold, 4 when no trial could
 decide, or the generator was late and missed before the target did; with
---strict, also when a check of the trial with the result is broken.
+--strict, also when a gate of the trial with the result failed.
 
 ";
 const EXAMPLES: &str = "\

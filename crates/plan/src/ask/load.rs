@@ -27,7 +27,7 @@ status3xx status4xx status5xx with < or <= and a share, rate with > or >=.
 Errors are requests without a good response, of all that were due. A percentile
 with too few responses, or a term that cannot be known, is undecided. Exit 3
 when a term is missed or undecided. Exit 4 comes first, when the rate is not
-known or the generator was the wall; with --strict, when any check is broken.
+known or the generator was the wall; with --strict, when any gate failed.
 
 ";
 const EXAMPLES: &str = "\

@@ -10,7 +10,7 @@ pub mod junit;
 pub mod markdown;
 
 use crate::sections::{bound_line, is_expected};
-use crate::wording::{broken_gates, point_phrase};
+use crate::wording::{failed_gates, point_phrase};
 use model::across::{Decided, Outcome as Holds};
 use model::claim::Claim;
 use model::ending::{Ending, Strictness};
@@ -159,7 +159,7 @@ fn of_ending(record: &Record, ending: Ending, strictness: Strictness) -> CaseOut
             CaseOutcome::Error(format!("the generator was the wall: {wall}"))
         }
         (Ending::NotValid, Claim::Known) => {
-            let whys = record.points.iter().flat_map(broken_gates).map(|gate| gate.why.clone());
+            let whys = record.points.iter().flat_map(failed_gates).map(|gate| gate.why.clone());
             let whys: Vec<String> = whys.filter(|_| is_strict).take(5).collect();
             CaseOutcome::Error(format!("--strict: {}", whys.join("; ")))
         }

@@ -219,7 +219,7 @@ fn table_row(table: &Table, row: &Row, anchors: &BTreeSet<&str>) -> String {
     let (class, symbol) = match row.mark {
         Mark::None => ("", String::new()),
         Mark::Caution => (" class=\"caution\"", symbol(row.mark, "with a reservation")),
-        Mark::Broken => (" class=\"broken\"", symbol(row.mark, "validity gate broken")),
+        Mark::Broken => (" class=\"broken\"", symbol(row.mark, "gate failed")),
     };
     let mut markup = format!("<tr{class}>");
     for (index, (column, cell)) in table.columns.iter().zip(&row.cells).enumerate() {

@@ -292,7 +292,7 @@ mod tests {
             client_us_per_request: Some(8.0),
             server_us_per_request: None,
             wall: "S1".to_string(),
-            broken_gates: gates.iter().map(|gate| (*gate).to_string()).collect(),
+            failed_gates: gates.iter().map(|gate| (*gate).to_string()).collect(),
             rate_unknown: gates.first().map(|gate| (*gate).to_string()),
             struck: Vec::new(),
             profiled: true,

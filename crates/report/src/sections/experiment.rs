@@ -181,7 +181,7 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
     let note = "client us, server us: CPU time per request, microseconds";
     table.notes.push(note.to_string());
     if table.rows.iter().any(|row| row.mark == Mark::Broken) {
-        let note = "!: no figure, or a broken gate: rate and times are not the server's";
+        let note = "!: no figure, or a failed gate: rate and times are not the server's";
         table.notes.push(note.to_string());
     }
     table.notes.extend(mixed_costs(experiment, runs));

@@ -85,7 +85,7 @@ fn is_well(agent: &AgentPoint) -> bool {
     agent.ended == AgentEnd::Complete && agent.broken.is_empty() && agent.own_wall().is_none()
 }
 
-/// How it ended, and its wall or its broken gates.
+/// How it ended, and its wall or its failed gates.
 fn standing(agent: &AgentPoint) -> String {
     let ended = (agent.ended != AgentEnd::Complete).then(|| agent.ended.word().to_string());
     let wall = agent.own_wall().map(named_wall);

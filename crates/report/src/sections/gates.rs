@@ -14,7 +14,7 @@ fn mark_of_open(point: &Point, gate: &Gate) -> Mark {
     if gate.ok.is_none() || is_rate_known { Mark::Caution } else { Mark::Broken }
 }
 
-/// Broken gates only: a gate that holds or could not be checked strikes no figure.
+/// Failed gates only: a gate that holds or could not be checked strikes no figure.
 pub fn broken(run: &Run) -> Vec<Block> {
     let points = run.record.points.len();
     let broken = open_gates(run).into_iter().filter(|group| group.gate.ok.is_some());
@@ -33,7 +33,7 @@ pub fn summary(run: &Run) -> Vec<Block> {
         return Vec::new();
     }
     if points.iter().all(|point| point.gates.is_empty()) {
-        return vec![Block::Text("No validity check was made.".to_string())];
+        return vec![Block::Text("No gate was checked.".to_string())];
     }
     let open = open_gates(run);
     if open.is_empty() {
@@ -94,7 +94,7 @@ impl OpenGate<'_> {
     }
 }
 
-/// Broken gates first, each in order of the points.
+/// Failed gates first, each in order of the points.
 fn open_gates(run: &Run) -> Vec<OpenGate<'_>> {
     let mut open: Vec<OpenGate<'_>> = Vec::new();
     for point in &run.record.points {

@@ -81,7 +81,7 @@ pub mod tuning;
 pub mod definitions;
 
 use crate::page::{Block, Folded, Page};
-use crate::wording::{broken_gates, plural};
+use crate::wording::{failed_gates, plural};
 use model::run::Run;
 
 /// How much of a run is drawn. Text starts with the brief result at every depth; the sections
@@ -205,7 +205,7 @@ const FOLDED: [&str; 9] = [
 /// The blocks with those below the headings of [`FOLDED`] in one each. Checks that do not hold stay
 /// in sight.
 fn folded(run: &Run, blocks: Vec<Block>) -> Vec<Block> {
-    let is_broken = run.record.points.iter().any(|point| broken_gates(point).next().is_some());
+    let is_broken = run.record.points.iter().any(|point| failed_gates(point).next().is_some());
     let mut shown: Vec<Block> = Vec::new();
     let mut fold: Option<Folded> = None;
     for block in blocks {

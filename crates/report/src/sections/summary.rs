@@ -7,7 +7,7 @@ use super::wall_words::{tone_of, wall_sentences};
 use crate::hosts::{Waits, near};
 use crate::page::{Banner, Block, Fact, Tone};
 use crate::wording::{
-    best_point, broken_gates, connect_time, count, delivery_cell, drift, failures_phrase,
+    best_point, connect_time, count, delivery_cell, drift, failed_gates, failures_phrase,
     few_phrase, interval, is_partial, latency, ns, or_dash, per_second, percent, plural,
     point_mark, point_phrase, rate_cell, rate_of, unprocessed_hint, unprocessed_phrase, wall_name,
 };
@@ -38,7 +38,7 @@ pub fn summary(run: &Run) -> Vec<Block> {
 
 pub(crate) fn verdict_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
-    // Trials that miss are part of a search; their broken gates say nothing about its answer.
+    // Trials that miss are part of a search; their failed gates say nothing about its answer.
     if let Some(answer) = run.record.search.as_ref().and_then(|search| search.answer.as_ref()) {
         return search::banner(run, answer);
     }
@@ -76,7 +76,7 @@ fn unknown_banner(run: &Run, why: &Unknown) -> Banner {
     let text = format!("NOT A VALID MEASUREMENT: {why}.");
     let mut lines = Vec::new();
     for point in &run.record.points {
-        let struck = matches!(point.claim(), Claim::NotKnown(_)).then(|| broken_gates(point));
+        let struck = matches!(point.claim(), Claim::NotKnown(_)).then(|| failed_gates(point));
         let why = struck.into_iter().flatten();
         lines.extend(why.map(|gate| format!("{} at {}: {}", gate.id, point_mark(point), gate.why)));
     }
@@ -89,7 +89,7 @@ fn unknown_banner(run: &Run, why: &Unknown) -> Banner {
     Banner { tone: Tone::Bad, text, lines }
 }
 
-/// Most broken gates in the banner; the section on validity has the rest.
+/// Most failed gates in the banner; the section on validity has the rest.
 const LINES_MAX: usize = 3;
 
 fn client_banner(verdict: &Verdict) -> Banner {

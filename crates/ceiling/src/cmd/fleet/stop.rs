@@ -26,7 +26,7 @@ pub fn run(command: &Stop) -> Result<Code, Failure> {
     let stopped = controller.stop("ceiling fleet stop").map_err(Failure::Fleet)?;
     let text = match stopped.as_slice() {
         [] => "no agent responds\n".to_string(),
-        names => format!("told to stop: {}\n", names.join(" ")),
+        names => format!("stopping: {}\n", names.join(" ")),
     };
     to_stdout(&text)?;
     Ok(Code::Good)
