@@ -8,8 +8,8 @@ const SERVICE_NS = 5e6;
 const arrivals = Float64Array.from({ length: 3000 }, (_, at) => at * 1e6);
 const truth = { arrivals, p50: SERVICE_NS };
 const point = (change = {}) => ({ window_ns: [1e9, 2e9], rate: 1000, in_flight: { limit: 5 },
-  load: { rate: null, connections: 5 }, latency_ns: { p50: 5.2e6 }, generator_delay_ns: null, gates: [],
-  verdict: { wall: "unknown" }, ...change });
+  load: { rate: null, connections: 5 }, latency_ns: { p50: 5.2e6 }, generator_delay_ns: null,
+  gates: [], verdict: { wall: "unknown" }, ...change });
 const record = (points, verdict = {}, search = null) => ({ points, search,
   verdict: { wall: "unknown", side: "unknown", confidence: "unknown", ...verdict } });
 const load = { words: ["load"] };

@@ -154,8 +154,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
          waited: sent, but without a free slot when they were due. arrived: good responses that \
          arrived in the window, those to requests of the warm-up included: the count behind rate, \
          series and per_100ms. early: had a response, with any status, before the kernel had \
-         taken the whole request; their service time ends before the request does. cut: those of them that are completed although the connection ended before \
-         the rest was sent. retried: sent again because the server had not processed them \
+         taken the whole request; their service time ends before the request does. cut: those of \
+         them that are completed although the connection ended before the rest was sent. \
+         retried: sent again because the server had not processed them \
          (--retry-unprocessed): such a request stays in flight, sent counts it once, its one \
          outcome is that of its last send, its latency and its time-out count from its first \
          planned or sent instant, and bytes.sent counts every send. All three are absent when \
