@@ -20,20 +20,31 @@ impl Folder {
     fn experiment(&self, name: &str, rates: &[f64]) -> String {
         let visits: Vec<Value> = (1..)
             .zip(rates)
-            .map(|(block, rate)| json!({"cell": "read", "block": block, "figures": {"rate": rate}}))
+            .map(|(block, rate)| {
+                json!({
+                    "cell": "read", "block": block, "figures": {"rate": rate},
+                    "conditions": {
+                        "steal": null, "neighbours": null, "stall_ns": null, "gates": [],
+                    },
+                })
+            })
             .collect();
         let cells: Vec<Value> = (1..=rates.len())
             .map(|block| {
                 json!({
                     "name": "read", "block": block, "server": ["server"], "command": ["ceiling"],
-                    "expected": [], "fate": {"fate": "measured", "run": "id"}, "stopped": null,
+                    "expected": [], "fate": {"fate": "measured", "run": "id"},
+                    "tuned": [], "stopped": null,
                 })
             })
             .collect();
         let document = json!({
             "schema": "ceiling.experiment/1", "id": name, "version": "0", "started_at": "",
-            "plan": "plan.toml", "question": "?", "cells": cells,
-            "analysis": {"hosts": [], "visits": visits},
+            "plan": "plan.toml", "question": "?", "cells": cells, "predictions": [],
+            "analysis": {
+                "hosts": [], "visits": visits,
+                "course": {"trend": null, "serial": [], "tested": 0},
+            },
         });
         let path = self.0.join(format!("{name}.json"));
         fs::write(&path, document.to_string()).unwrap();

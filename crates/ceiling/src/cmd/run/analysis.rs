@@ -80,13 +80,14 @@ mod tests {
     fn the_time_before_a_resume_counts_for_the_budget() {
         let design: Design = from_value(json!({
             "cells": ["a", "b"], "blocks": 9, "order": "plan", "seed": 1, "baseline": "a",
-            "same_within": 0.02, "precision": null, "until_decided": false,
-            "budget_ns": 7_200_000_000_000_u64, "pause_ns": 0,
+            "figure": "rate", "same_within": 0.02, "precision": null, "until_decided": false,
+            "budget_ns": 7_200_000_000_000_u64, "pause_ns": 0, "restart": "cell",
+            "warmup_visits": 0,
         }))
         .unwrap();
         let failed: CellResult = from_value(json!({
             "name": "a", "block": 1, "server": [], "command": [], "expected": [],
-            "fate": { "fate": "failed", "why": "-" }, "stopped": null,
+            "fate": { "fate": "failed", "why": "-" }, "tuned": [], "stopped": null,
         }))
         .unwrap();
         let look = |earlier_s| {
