@@ -45,7 +45,7 @@ connections = 64
 name = "as it is"
 [[cell]]
 name = "deep"
-load = { depth = 16, confirm = true, strict = false, posts = false, header = ["A: 1", "B: 2"] }
+load = { depth = 16, confirm = true, strict = false, streams = false, header = ["A: 1", "B: 2"] }
 server = { cpus = "0-1", args = ["--db={postgres}"], env = { GOMAXPROCS = "1" } }
 walls = []
 "#,

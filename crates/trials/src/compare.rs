@@ -369,8 +369,11 @@ mod tests {
         let document = serde_json::json!({
             "schema": "ceiling.run/1", "id": "", "version": "", "started_at": "", "command": [],
             "seed": 1, "outcome": "complete", "trial": base["trial"], "host": base["host"],
-            "target": {"url": "", "addresses": [], "server": null}, "points": [],
-            "verdict": judge::undecided(), "notices": [], "definitions": {},
+            "target": {
+                "url": "", "addresses": [], "addresses_used": [], "sources_used": [],
+                "server": null,
+            }, "points": [],
+            "verdict": judge::undecided(), "expectations": [], "perturbations": [], "notices": [], "definitions": {},
         });
         let visit = |(asked, reached): &(f64, f64)| {
             let mut point = kept.points[0].clone();

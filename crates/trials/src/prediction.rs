@@ -249,13 +249,16 @@ mod tests {
         let mut document = serde_json::json!({
             "schema": "ceiling.run/1", "id": "", "version": "", "started_at": "", "command": [],
             "seed": 1, "outcome": "complete", "trial": base["trial"], "host": base["host"],
-            "target": {"url": "", "addresses": [], "server": null}, "points": [],
-            "verdict": judge::undecided(), "notices": [], "definitions": {},
+            "target": {
+                "url": "", "addresses": [], "addresses_used": [], "sources_used": [],
+                "server": null,
+            }, "points": [],
+            "verdict": judge::undecided(), "expectations": [], "perturbations": [], "notices": [], "definitions": {},
         });
         if let Some(rate) = rate {
             let (low, high) = (rate * 0.99, rate * 1.01);
-            document["verdict"]["ceiling"] =
-                serde_json::json!({"rate": rate, "kind": "ceiling", "low": low, "high": high});
+            document["verdict"]["ceiling"] = serde_json::json!({"rate": rate, "kind": "ceiling", "low": low, "high": high,
+                                   "interval": "within-run", "visits": 1});
         }
         serde_json::from_value(document).unwrap()
     }
