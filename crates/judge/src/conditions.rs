@@ -87,10 +87,13 @@ mod tests {
                 "url": "", "addresses": [], "addresses_used": [], "sources_used": [],
                 "server": null,
             }, "points": [],
-            "verdict": crate::undecided(), "expectations": [], "perturbations": [], "notices": [], "definitions": {},
+            "verdict": crate::undecided(),
+            "expectations": [], "perturbations": [], "notices": [], "definitions": {},
         });
-        document["verdict"]["ceiling"] = serde_json::json!({"rate": 2000.0, "kind": "ceiling", "low": 1900.0, "high": 2100.0,
-                               "interval": "within-run", "visits": 1});
+        document["verdict"]["ceiling"] = serde_json::json!({
+            "rate": 2000.0, "kind": "ceiling", "low": 1900.0, "high": 2100.0,
+            "interval": "within-run", "visits": 1,
+        });
         let record: Record = serde_json::from_value(document).unwrap();
         let record = Record { points, ..record };
         Run { record, readings: Vec::new(), server_readings: Vec::new(), latencies: Vec::new() }

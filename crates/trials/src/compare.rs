@@ -373,7 +373,8 @@ mod tests {
                 "url": "", "addresses": [], "addresses_used": [], "sources_used": [],
                 "server": null,
             }, "points": [],
-            "verdict": judge::undecided(), "expectations": [], "perturbations": [], "notices": [], "definitions": {},
+            "verdict": judge::undecided(),
+            "expectations": [], "perturbations": [], "notices": [], "definitions": {},
         });
         let visit = |(asked, reached): &(f64, f64)| {
             let mut point = kept.points[0].clone();

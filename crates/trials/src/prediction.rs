@@ -253,12 +253,15 @@ mod tests {
                 "url": "", "addresses": [], "addresses_used": [], "sources_used": [],
                 "server": null,
             }, "points": [],
-            "verdict": judge::undecided(), "expectations": [], "perturbations": [], "notices": [], "definitions": {},
+            "verdict": judge::undecided(),
+            "expectations": [], "perturbations": [], "notices": [], "definitions": {},
         });
         if let Some(rate) = rate {
             let (low, high) = (rate * 0.99, rate * 1.01);
-            document["verdict"]["ceiling"] = serde_json::json!({"rate": rate, "kind": "ceiling", "low": low, "high": high,
-                                   "interval": "within-run", "visits": 1});
+            document["verdict"]["ceiling"] = serde_json::json!({
+                "rate": rate, "kind": "ceiling", "low": low, "high": high,
+                "interval": "within-run", "visits": 1,
+            });
         }
         serde_json::from_value(document).unwrap()
     }
