@@ -6,10 +6,10 @@ import { join } from "node:path";
 export const CORPUS = "crates/tools/corpus";
 const TABLE = join(CORPUS, "expected.tsv");
 const JUDGED = "bench/audit/judged.tsv";
-const COLUMNS = ["file", "tool", "scenario", "command", "truth", "cannot be", "given",
-  "cannot be told", "arithmetic", "by reading"];
+const COLUMNS = ["file", "tool", "scenario", "command", "truth", "impossible", "given",
+  "undecided", "arithmetic", "by reading"];
 // The first column that is filled in by hand.
-const JUDGED_FROM = COLUMNS.indexOf("cannot be");
+const JUDGED_FROM = COLUMNS.indexOf("impossible");
 // The mark of a file that has not been judged.
 export const OPEN = "?";
 

@@ -17,11 +17,11 @@ test("every file has one row, and every row a file", () => {
 test("every file was judged as it is now", () => {
   const judged = new Set(readJudged().map((row) => `${row.file} ${row.digest}`));
   assert.deepEqual(files.filter((file) => !judged.has(`${file} ${digest(file)}`)), []);
-  assert.deepEqual(rows.filter((row) => row["cannot be"] === OPEN), []);
+  assert.deepEqual(rows.filter((row) => row.impossible === OPEN), []);
 });
 
 test("a figure that cannot be comes with its arithmetic", () => {
-  const bare = rows.filter((row) => row["cannot be"] !== "" && row.arithmetic === "");
+  const bare = rows.filter((row) => row.impossible !== "" && row.arithmetic === "");
   assert.deepEqual(bare, []);
 });
 

@@ -55,7 +55,7 @@ for (const cell of experiment.cells) {
     client_us: (tool ?? point).cpu.client_us_per_request,
     server_us: (tool ?? point).cpu.server_us_per_request,
     wall: record.verdict.wall,
-    cannot: tool ? tool.account.claims.filter((claim) => claim.outcome === "cannot_be")
+    cannot: tool ? tool.account.claims.filter((claim) => claim.outcome === "impossible")
       .map((claim) => claim.name) : [],
   });
 }

@@ -27,11 +27,11 @@ fn check(told: Vec<(String, Foreign)>, given: &Given) {
     let audited: Audit = tools::audit::audit(told, given);
     for claim in audited.accounts.iter().flat_map(|account| &account.claims) {
         let worst = claim.findings.iter().map(|finding| finding.outcome).max();
-        assert_eq!(worst.unwrap_or(Outcome::CannotTell), claim.outcome);
+        assert_eq!(worst.unwrap_or(Outcome::Undecided), claim.outcome);
         assert!(claim.findings.iter().all(|finding| !finding.arithmetic.is_empty()));
         let figure = &claim.figure;
         assert!(figure.value.is_nan() || figure.low <= figure.high, "{claim:?}");
         let is_real = figure.value.is_finite() && figure.value >= 0.0;
-        assert!(is_real || claim.outcome == Outcome::CannotBe, "{claim:?}");
+        assert!(is_real || claim.outcome == Outcome::Impossible, "{claim:?}");
     }
 }

@@ -258,8 +258,8 @@ fn claimed(audit: &Audit, wanted: &str) -> Found {
     if let Some(claim) = wanted.strip_suffix(".outcome").and_then(find) {
         let word = match claim.outcome {
             Outcome::Holds => "holds",
-            Outcome::CannotTell => "cannot_tell",
-            Outcome::CannotBe => "cannot_be",
+            Outcome::Undecided => "undecided",
+            Outcome::Impossible => "impossible",
         };
         return Ok(Value::Word([(word.to_string(), 1)].into_map()));
     }

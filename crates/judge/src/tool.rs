@@ -106,16 +106,16 @@ fn asked(run: &ToolRun) -> Vec<Gate> {
         Some(finding) => {
             let ok = match finding.outcome {
                 Outcome::Holds => Some(true),
-                Outcome::CannotTell => None,
-                Outcome::CannotBe => Some(false),
+                Outcome::Undecided => None,
+                Outcome::Impossible => Some(false),
             };
             gate(*id, ok, finding.arithmetic.clone())
         }
-        None => gate(*id, None, format!("cannot be told from what {name} says")),
+        None => gate(*id, None, format!("undecided by what {name} says")),
     });
     let unasked = UNASKED
         .iter()
-        .map(|(id, what)| gate(*id, None, format!("cannot be told: {name} does not say {what}")));
+        .map(|(id, what)| gate(*id, None, format!("undecided: {name} does not say {what}")));
     asked.chain(unasked).collect()
 }
 
@@ -350,7 +350,7 @@ mod tests {
         let finding = Finding {
             check: check.into(),
             claims: vec!["rate".into()],
-            outcome: Outcome::CannotBe,
+            outcome: Outcome::Impossible,
             arithmetic: "1000/s x 80ms = 80 in flight, but at most 8 fit".into(),
             settle: String::new(),
             bound: None,
@@ -359,7 +359,7 @@ mod tests {
             name: "rate".into(),
             unit: Unit::PerSecond,
             figure: Told::exact(1000.0, 1),
-            outcome: Outcome::CannotBe,
+            outcome: Outcome::Impossible,
             bound: None,
             findings: vec![finding],
         });
@@ -371,7 +371,7 @@ mod tests {
         let (run, _) = judged(&mut Fixture::good(), told());
         let gate = |id| run.gates.iter().find(|gate| gate.id == id).unwrap();
         assert_eq!(gate(GateId::LittlesLaw).ok, None);
-        assert!(gate(GateId::Release).why.contains("cannot be told: hey does not say"));
+        assert!(gate(GateId::Release).why.contains("undecided: hey does not say"));
         assert_eq!(gate(GateId::CpuStates).ok, Some(true), "we read that ourselves");
     }
 

@@ -22,7 +22,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "tool.account",
         "What the tool reported (foreign), and for each of its figures the result of the checks of \
-         `ceiling audit`: holds, cannot_tell or cannot_be, with the arithmetic. What it did not \
+         `ceiling audit`: holds, undecided or impossible, with the arithmetic. What it did not \
          report is null.",
     ),
     (

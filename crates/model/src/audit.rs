@@ -63,7 +63,7 @@ pub struct Claim {
     pub unit: Unit,
     /// The figure.
     pub figure: Figure,
-    /// The worst of its findings; *cannot be told* when no check could examine it.
+    /// The worst of its findings; *undecided* when no check could examine it.
     pub outcome: Outcome,
     /// Where the figure must lie, when a finding says so: lowest and highest.
     pub bound: Option<(Option<f64>, Option<f64>)>,
@@ -96,9 +96,9 @@ crate::named! {
         /// It agrees with the other figures. Nothing more is known.
         Holds = "holds",
         /// The other figures leave it open.
-        CannotTell = "cannot be told",
+        Undecided = "undecided",
         /// The other figures exclude it.
-        CannotBe = "cannot be",
+        Impossible = "impossible",
     }
     /// In words.
     fn words;

@@ -145,7 +145,7 @@ impl ToolRun {
     /// Why a reported figure cannot be true.
     pub fn refuted(&self, name: &str) -> Option<&str> {
         let claim = self.account.claims.iter().find(|claim| claim.name == name)?;
-        let worst = claim.findings.first().filter(|one| one.outcome == Outcome::CannotBe)?;
+        let worst = claim.findings.first().filter(|one| one.outcome == Outcome::Impossible)?;
         Some(&worst.arithmetic)
     }
 

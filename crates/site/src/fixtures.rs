@@ -229,14 +229,14 @@ fn wrk() -> Foreign {
         bound: None,
         findings,
     };
-    let excluded = finding(Outcome::CannotBe, "4.9M x 13 ms = 63.7k in flight of 1000");
+    let excluded = finding(Outcome::Impossible, "4.9M x 13 ms = 63.7k in flight of 1000");
     let account = Account {
         file: "wrk.txt".to_string(),
         name: String::new(),
         foreign: audit::Foreign { tool: "wrk".to_string(), ..audit::Foreign::default() },
         claims: vec![
-            claim("rate", "4.9M/s", Outcome::CannotBe, vec![excluded]),
-            claim("p99", "13 ms", Outcome::CannotTell, Vec::new()),
+            claim("rate", "4.9M/s", Outcome::Impossible, vec![excluded]),
+            claim("p99", "13 ms", Outcome::Undecided, Vec::new()),
         ],
     };
     Foreign {

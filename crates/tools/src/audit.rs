@@ -5,7 +5,7 @@
 //! agree with it, exclude it, or leave it open.
 //! In: text or rows of any tool, hostile until parsed; what a person knows in addition.
 //! Out: `ceiling.audit/1` ([`model::audit`]).
-//! Never: a file, a process, a clock, or a panic on foreign input; *cannot be* without arithmetic
+//! Never: a file, a process, a clock, or a panic on foreign input; *impossible* without arithmetic
 //! that holds for every value that rounds to the printed digits.
 
 mod printed;

@@ -293,7 +293,7 @@ proptest! {
             prop_assert_eq!(&told.tool, tool);
             let of = account("-".into(), String::new(), told, &given);
             let refuted: Vec<_> =
-                of.claims.iter().filter(|claim| claim.outcome == Outcome::CannotBe).collect();
+                of.claims.iter().filter(|claim| claim.outcome == Outcome::Impossible).collect();
             prop_assert!(refuted.is_empty(), "{}\n{:#?}", printed, refuted);
         }
     }
@@ -307,6 +307,6 @@ proptest! {
         let told = read(&mut doubled.as_bytes(), &Given::default()).unwrap();
         let of = account("-".into(), String::new(), told, &Given::default());
         let rate = of.claims.iter().find(|claim| claim.name == "rate").unwrap();
-        prop_assert_eq!(rate.outcome, Outcome::CannotBe);
+        prop_assert_eq!(rate.outcome, Outcome::Impossible);
     }
 }

@@ -88,7 +88,7 @@ fn exactly_what_the_server_refutes_is_refuted() {
             OPEN.iter().filter(|row| row.0 == file).map(|row| row.1.to_string()).collect();
         match audited(&folder().join(file), &given) {
             Ok(of) => {
-                let found = with(&of, Outcome::CannotBe);
+                let found = with(&of, Outcome::Impossible);
                 let expected = &names(refuted) - &excused;
                 if found != expected {
                     wrong.push(format!("{file}: {expected:?} expected, {found:?} found"));
@@ -151,7 +151,7 @@ fn score(row: &str) -> (String, Score) {
     let mut score = Score { outputs: 1, wrong: wrong.len(), open: open.len(), ..Score::default() };
     // A file that cannot be read has no figure.
     if let Ok(of) = audited(&folder().join(file), &given) {
-        let (found, told) = (with(&of, Outcome::CannotBe), with(&of, Outcome::CannotTell));
+        let (found, told) = (with(&of, Outcome::Impossible), with(&of, Outcome::Undecided));
         score.figures = of.claims.len();
         score.refuted = wrong.intersection(&found).count();
         score.alarms = found
@@ -191,7 +191,7 @@ fn fixtures_are_judged_like_this() {
     let refuted = |file: &str| {
         let of =
             audited(&fixtures.join(file), &known).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let names: Vec<String> = with(&of, Outcome::CannotBe).into_iter().collect();
+        let names: Vec<String> = with(&of, Outcome::Impossible).into_iter().collect();
         names.join(" ")
     };
     for (file, expected) in [

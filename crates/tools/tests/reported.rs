@@ -17,7 +17,7 @@ fn judged(text: &str) -> Account {
 /// The names of the figures that cannot be.
 fn refuted(text: &str) -> Vec<String> {
     let of = judged(text);
-    let wrong = of.claims.iter().filter(|claim| claim.outcome == Outcome::CannotBe);
+    let wrong = of.claims.iter().filter(|claim| claim.outcome == Outcome::Impossible);
     let mut names: Vec<String> = wrong.map(|claim| claim.name.clone()).collect();
     names.sort();
     names

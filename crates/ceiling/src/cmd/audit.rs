@@ -12,8 +12,8 @@ use std::fs::File;
 use std::io::{Read, stdin};
 use tools::audit::Unread;
 
-/// Checks figures of any load generator, or of a text, by arithmetic: each figure holds, cannot be,
-/// or cannot be told.
+/// Checks figures of any load generator, or of a text, by arithmetic: each figure holds, is
+/// impossible or undecided.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads the output of wrk, wrk2, oha, hey, h2load, ab, vegeta, k6, autocannon,
@@ -112,7 +112,7 @@ pub fn run(command: Audit) -> Result<Code, Failure> {
     };
     to_stdout(&text)?;
     let claims = audited.accounts.iter().flat_map(|account| &account.claims);
-    let is_refuted = claims.into_iter().any(|claim| claim.outcome == Outcome::CannotBe);
+    let is_refuted = claims.into_iter().any(|claim| claim.outcome == Outcome::Impossible);
     Ok(if is_refuted { Code::Unmet } else { Code::Good })
 }
 

@@ -217,14 +217,14 @@ fn without_the_readings_of_the_server_a_run_is_not_judged_again() {
 fn what_another_tool_printed_is_found_by_path() {
     let folder = Folder::new("foreign");
     let journal = Journal::open_or_make(&folder.0).unwrap();
-    let text = finding("foreign.wrk.rate > 4.8M and foreign.wrk.rate.outcome == cannot_be");
+    let text = finding("foreign.wrk.rate > 4.8M and foreign.wrk.rate.outcome == impossible");
     let made = entry(&journal, "a", &text, None);
     let figure = r#"{"value": 4.9e6, "low": 4.89e6, "high": 4.91e6, "line": 3, "printed": "4.9M"}"#;
     let audit = format!(
         r#"{{"schema": "ceiling.audit/1", "given": {{}}, "together": [], "accounts": [{{
             "file": "foreign/wrk.txt", "name": "", "foreign": {{}}, "claims": [{{
                 "name": "rate", "unit": "per_second", "figure": {figure},
-                "outcome": "cannot_be", "bound": null, "findings": []}}]}}]}}"#
+                "outcome": "impossible", "bound": null, "findings": []}}]}}]}}"#
     );
     fs::create_dir(made.path.join("foreign")).unwrap();
     fs::write(made.path.join("foreign/wrk.audit.json"), audit).unwrap();

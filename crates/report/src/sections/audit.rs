@@ -30,7 +30,7 @@ fn banner(accounts: &[Account]) -> Banner {
     let asked: Vec<&&Claim> = claims.iter().filter(|claim| !claim.findings.is_empty()).collect();
     let many = |outcome| asked.iter().filter(|claim| claim.outcome == outcome).count() as u64;
     let (wrong, open, held) =
-        (many(Outcome::CannotBe), many(Outcome::CannotTell), many(Outcome::Holds));
+        (many(Outcome::Impossible), many(Outcome::Undecided), many(Outcome::Holds));
     let unread: u64 = accounts.iter().map(|one| one.foreign.unread.len() as u64).sum();
     let tone = match (wrong, open) {
         (0, 0) if unread == 0 && held > 0 => Tone::Good,
@@ -39,11 +39,12 @@ fn banner(accounts: &[Account]) -> Banner {
     };
     let refuted = match wrong {
         0 => "NOTHING IS REFUTED".to_string(),
-        wrong => format!("{} CANNOT BE", plural(wrong, "figure").to_uppercase()),
+        1 => "1 FIGURE IS IMPOSSIBLE".to_string(),
+        wrong => format!("{wrong} FIGURES ARE IMPOSSIBLE"),
     };
     let unasked = (claims.len() - asked.len()) as u64;
     let others = [
-        (open, "cannot be told"),
+        (open, "undecided"),
         (held, if held == 1 { "agrees with others" } else { "agree with others" }),
         (unasked, if unasked == 1 { "has no check" } else { "have no check" }),
     ];
@@ -123,8 +124,8 @@ fn rows_of(rows: impl Iterator<Item = Cells>) -> Table {
     for (outcome, cells) in rows {
         let mark = match outcome {
             Outcome::Holds => Mark::None,
-            Outcome::CannotTell => Mark::Caution,
-            Outcome::CannotBe => Mark::Broken,
+            Outcome::Undecided => Mark::Caution,
+            Outcome::Impossible => Mark::Broken,
         };
         table.push(mark, cells.to_vec());
     }
@@ -219,7 +220,7 @@ mod tests {
             banner(&[Account { file: "-".into(), name: String::new(), foreign, claims }])
         };
         let one = |outcome, words| claim("rate", Unit::PerSecond, 1.0, (outcome, words, ""));
-        let (held, unasked) = (one(Outcome::Holds, "1 x 1 = 1"), one(Outcome::CannotTell, ""));
+        let (held, unasked) = (one(Outcome::Holds, "1 x 1 = 1"), one(Outcome::Undecided, ""));
         let of = made(vec![held.clone(), held.clone()], vec![]);
         assert_eq!((of.tone, &*of.text), (Tone::Good, "NOTHING IS REFUTED; 2 agree with others."));
         let of = made(vec![held, unasked.clone()], vec![5, 7, 9]);
@@ -228,8 +229,8 @@ mod tests {
         assert_eq!((of.tone, &*of.text), (Tone::Caution, expected));
         let of = made(vec![unasked], vec![]);
         assert_eq!((of.tone, &*of.text), (Tone::Caution, "NOTHING IS REFUTED; 1 has no check."));
-        let of = made(vec![one(Outcome::CannotBe, "no")], vec![]);
-        assert_eq!((of.tone, &*of.text), (Tone::Bad, "1 FIGURE CANNOT BE."));
+        let of = made(vec![one(Outcome::Impossible, "no")], vec![]);
+        assert_eq!((of.tone, &*of.text), (Tone::Bad, "1 FIGURE IS IMPOSSIBLE."));
     }
 
     #[test]
@@ -241,8 +242,11 @@ mod tests {
             connections: Some(Figure::exact(50.0, 2)),
             ..Foreign::default()
         };
-        let both =
-            (Outcome::CannotBe, "108k/s x 1.01ms = 109 in flight, but at most 50 fit", "run again");
+        let both = (
+            Outcome::Impossible,
+            "108k/s x 1.01ms = 109 in flight, but at most 50 fit",
+            "run again",
+        );
         let claims = vec![
             claim(
                 "rate",
@@ -250,7 +254,7 @@ mod tests {
                 108_037.0,
                 (Outcome::Holds, "108k/s x 1.01s is reported", ""),
             ),
-            claim("bytes", Unit::Bytes, 15.5e6, (Outcome::CannotTell, "", "")),
+            claim("bytes", Unit::Bytes, 15.5e6, (Outcome::Undecided, "", "")),
             claim("mean", Unit::Seconds, 0.00101, both),
             claim("p99", Unit::Seconds, 0.0168, both),
         ];

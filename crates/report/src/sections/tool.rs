@@ -63,19 +63,19 @@ pub fn audited(tool: &ToolRun) -> String {
     for claim in asked {
         match claim.outcome {
             Outcome::Holds => holds += 1,
-            Outcome::CannotTell => open += 1,
-            Outcome::CannotBe => wrong.push(claim.name.as_str()),
+            Outcome::Undecided => open += 1,
+            Outcome::Impossible => wrong.push(claim.name.as_str()),
         }
     }
     match wrong.is_empty() {
-        true => format!("of its figures {holds} hold, {open} cannot be told"),
-        false => format!("CANNOT BE: {}; {holds} hold, {open} cannot be told", wrong.join(", ")),
+        true => format!("of its figures {holds} hold, {open} undecided"),
+        false => format!("IMPOSSIBLE: {}; {holds} hold, {open} undecided", wrong.join(", ")),
     }
 }
 
 /// Whether one of its figures cannot be true.
 pub fn is_refuted(tool: &ToolRun) -> bool {
-    tool.account.claims.iter().any(|claim| claim.outcome == Outcome::CannotBe)
+    tool.account.claims.iter().any(|claim| claim.outcome == Outcome::Impossible)
 }
 
 /// Requests and failures as it reported them.
@@ -106,7 +106,7 @@ pub fn gates(run: &Run) -> Vec<Block> {
         let (mark, is) = match gate.ok {
             Some(true) => (Mark::None, "holds"),
             Some(false) => (Mark::Broken, "BROKEN"),
-            None => (Mark::Caution, "cannot be told"),
+            None => (Mark::Caution, "undecided"),
         };
         table.push(mark, vec![gate.id.to_string(), is.to_string(), gate.why.clone()]);
     }

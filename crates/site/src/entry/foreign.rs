@@ -33,8 +33,8 @@ fn account(of: &Account) -> String {
             "<tr{}><th scope=\"row\">{}</th><td class=\"number\">{}</td>\
              <td class=\"short\">{}</td><td class=\"long\">{}</td></tr>\n",
             match claim.outcome {
-                Outcome::CannotBe => " class=\"broken\"",
-                Outcome::CannotTell => " class=\"caution\"",
+                Outcome::Impossible => " class=\"broken\"",
+                Outcome::Undecided => " class=\"caution\"",
                 Outcome::Holds => "",
             },
             escape(&claim.name),

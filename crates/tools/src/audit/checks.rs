@@ -87,7 +87,7 @@ pub(crate) fn open(
 /// Whether a reported figure can be what others give by calculation.
 fn compared(calculated: Range, told: Range, claims: &[impl AsRef<str>], words: String) -> Finding {
     match calculated.excludes(told) {
-        true => open(Outcome::CannotBe, claims, words, AGAIN),
+        true => open(Outcome::Impossible, claims, words, AGAIN),
         false => said(Outcome::Holds, claims, words),
     }
 }

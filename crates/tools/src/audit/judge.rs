@@ -35,7 +35,7 @@ fn claim(name: String, unit: Unit, figure: &Figure, findings: &[Finding]) -> Cla
     let mut findings: Vec<Finding> = findings.iter().filter(about).cloned().collect();
     // The worst first; equal outcomes in the order of the checks.
     findings.order_by_key(|finding| std::cmp::Reverse(finding.outcome));
-    let outcome = findings.first().map_or(Outcome::CannotTell, |worst| worst.outcome);
+    let outcome = findings.first().map_or(Outcome::Undecided, |worst| worst.outcome);
     let bound = findings.iter().find_map(|finding| finding.bound);
     Claim { name, unit, figure: figure.clone(), outcome, bound, findings }
 }
@@ -54,10 +54,10 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_no_check_can_look_at_cannot_be_told() {
+    fn a_figure_that_no_check_can_look_at_is_undecided() {
         let told = Foreign { success: Some(Figure::exact(1.0, 1)), ..Foreign::default() };
         let account = account("-".into(), String::new(), told, &Given::default());
-        assert_eq!(account.claims[0].outcome, Outcome::CannotTell);
+        assert_eq!(account.claims[0].outcome, Outcome::Undecided);
         assert!(account.claims[0].findings.is_empty());
     }
 
@@ -66,16 +66,16 @@ mod tests {
     fn a_mean_with_times_that_were_added_is_refuted_once_the_depth_is_known() {
         let text = include_str!("../../../../bench/fixtures/wrk-404.txt");
         let unknown = judged(text, &Given::default());
-        assert_eq!(outcome(&unknown, "mean"), Outcome::CannotTell);
+        assert_eq!(outcome(&unknown, "mean"), Outcome::Undecided);
         let known = judged(text, &Given { depth: Some(1), ..Given::default() });
-        assert_eq!(outcome(&known, "mean"), Outcome::CannotBe);
+        assert_eq!(outcome(&known, "mean"), Outcome::Impossible);
     }
 
     #[test]
-    fn a_rate_that_is_no_quotient_of_what_is_told_cannot_be() {
+    fn a_rate_that_is_no_quotient_of_what_is_reported_is_impossible() {
         let text = include_str!("../../../../bench/fixtures/wrk.txt");
         assert_eq!(outcome(&judged(text, &Given::default()), "rate"), Outcome::Holds);
         let changed = text.replace("175225.20", "185225.20");
-        assert_eq!(outcome(&judged(&changed, &Given::default()), "rate"), Outcome::CannotBe);
+        assert_eq!(outcome(&judged(&changed, &Given::default()), "rate"), Outcome::Impossible);
     }
 }

@@ -193,20 +193,20 @@ mod tests {
 
     /// 4.9M/s with half of the responses after 1225 ms need 3M in flight; 2000 x 100 are 200k.
     #[test]
-    fn a_rate_that_its_median_refutes_cannot_be() {
+    fn a_rate_that_its_median_refutes_is_impossible() {
         let table = "approach connections RPS p50 latency\n\
                      no workers 2000 4,913,152 1225ms\n\
                      30 workers 1000 2,299,162 38ms\n";
         let given = Given { depth: Some(100), ..Given::default() };
         let of = audited(table, &given);
         assert_eq!(of.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["line2", "line3"]);
-        assert_eq!(outcomes(&of[0]), "rate cannot be, p50 cannot be");
+        assert_eq!(outcomes(&of[0]), "rate impossible, p50 impossible");
         assert_eq!(outcomes(&of[1]), "rate holds, p50 holds");
         let unknown = audited(table, &Given::default());
-        assert_eq!(outcomes(&unknown[0]), "rate cannot be told, p50 cannot be told");
+        assert_eq!(outcomes(&unknown[0]), "rate undecided, p50 undecided");
         let open = audited(&format!("measured with wrk2\n{table}"), &given);
         assert!(
-            open.iter().flat_map(|one| &one.claims).all(|one| one.outcome != Outcome::CannotBe)
+            open.iter().flat_map(|one| &one.claims).all(|one| one.outcome != Outcome::Impossible)
         );
     }
 
@@ -231,7 +231,7 @@ mod tests {
         for (head, rate) in [("M req/s", "4.9"), ("RPS (k)", "4900"), ("RPS", "4.9M")] {
             let table = format!("| connections | {head} | p50 ms |\n| 2000 | {rate} | 1225 |\n");
             let of = &audited(&table, &given)[0];
-            assert_eq!(outcomes(of), "rate cannot be, p50 cannot be", "{head}");
+            assert_eq!(outcomes(of), "rate impossible, p50 impossible", "{head}");
             assert_eq!(of.claims[0].figure.value, 4.9e6, "{head}");
         }
     }
@@ -261,9 +261,9 @@ mod tests {
         ] {
             let claim = claim(head, cell).expect(head);
             assert!((claim.figure.value / rate - 1.0).abs() < 1e-9, "{head} {cell}: {claim:?}");
-            assert_ne!(claim.outcome, Outcome::CannotBe, "{head} {cell}");
+            assert_ne!(claim.outcome, Outcome::Impossible, "{head} {cell}");
         }
-        assert_eq!(claim("GB/s", "9.4").map(|one| one.outcome), Some(Outcome::CannotBe));
+        assert_eq!(claim("GB/s", "9.4").map(|one| one.outcome), Some(Outcome::Impossible));
         assert!(claim("mb/s", "800").is_none(), "bits or bytes");
     }
 
@@ -320,13 +320,13 @@ no workers 2000 4,913,152 1225ms
     fn the_depth_of_a_command_is_that_of_the_text_unless_another_one_is_there() {
         let of = audited(STEERED, &Given::default());
         assert_eq!(of.len(), 1, "no rate of 2/s: {of:?}");
-        assert_eq!(outcomes(&of[0]), "rate cannot be, p50 cannot be");
+        assert_eq!(outcomes(&of[0]), "rate impossible, p50 impossible");
         assert_eq!(of[0].foreign.unread, [8, 9], "the glued rows");
         for other in
             ["Then without pipelining.", "Pipelining 1→50 stays flat.", "wrk -t2 http://h/"]
         {
             let of = audited(&format!("{STEERED}\n{other}\n"), &Given::default());
-            assert_eq!(outcomes(&of[0]), "rate cannot be told, p50 cannot be told", "{other}");
+            assert_eq!(outcomes(&of[0]), "rate undecided, p50 undecided", "{other}");
         }
         let given = Given { depth: Some(1000), ..Given::default() };
         let of = audited(STEERED, &given);

@@ -17,7 +17,7 @@ const BYTES_MAX: u64 = 64 << 20;
 
 /// Copies the output of wrk, hey, k6 and other tools, unchanged, into foreign/ of an entry, and
 /// audits each figure as ceiling audit does. Notes refer to the figures as foreign.NAME.rate and so
-/// on; foreign.NAME.rate.outcome is holds, cannot_tell or cannot_be. With --text and several
+/// on; foreign.NAME.rate.outcome is holds, undecided or impossible. With --text and several
 /// accounts in one text, they are foreign.NAME.PART.rate. An existing result is not replaced.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -68,11 +68,11 @@ pub fn run(command: &Import) -> Result<Code, Failure> {
         let _ = fs::remove_file(&copy);
     })?;
     let claims = || audit.accounts.iter().flat_map(|account| &account.claims);
-    let cannot = claims().filter(|claim| claim.outcome == Outcome::CannotBe).count();
+    let impossible = claims().filter(|claim| claim.outcome == Outcome::Impossible).count();
     let first = audit.accounts.first().map_or("", |account| account.name.as_str());
     let part = if first.is_empty() { String::new() } else { format!("{first}.") };
     to_stdout(&format!(
-        "{}  {} figures, of which {cannot} cannot be; they are foreign.{name}.{part}rate, ..\n",
+        "{}  {} figures, {impossible} of them impossible; they are foreign.{name}.{part}rate, ..\n",
         copy.display(),
         claims().count()
     ))?;

@@ -49,5 +49,5 @@ fn of_one(told: &Foreign, latency: &Latencies) -> Option<Finding> {
         time(max.value),
         percent(moved)
     );
-    (!claims.is_empty()).then(|| open(Outcome::CannotTell, &claims, arithmetic, SETTLE))
+    (!claims.is_empty()).then(|| open(Outcome::Undecided, &claims, arithmetic, SETTLE))
 }

@@ -46,7 +46,7 @@ fn of_responses(told: &Foreign) -> Option<Finding> {
     Some(match each < RESPONSE_MIN {
         true => {
             let short = format!("{words}, and the shortest has {RESPONSE_MIN:.0}");
-            open(Outcome::CannotBe, &["bytes", "requests", "rate"], short, AGAIN)
+            open(Outcome::Impossible, &["bytes", "requests", "rate"], short, AGAIN)
         }
         false => said(Outcome::Holds, &["bytes", "requests"], words),
     })
@@ -101,9 +101,9 @@ fn of_link(told: &Foreign, given: &Given) -> Option<Finding> {
     let is_local = told.url.as_ref().is_some_and(|url| is_loopback(url));
     if is_local {
         let local = format!("{arithmetic}; but the server was on the client's own host");
-        return Some(open(Outcome::CannotTell, claims, local, LINK));
+        return Some(open(Outcome::Undecided, claims, local, LINK));
     }
-    Some(open(Outcome::CannotBe, claims, arithmetic, LINK))
+    Some(open(Outcome::Impossible, claims, arithmetic, LINK))
 }
 
 fn is_loopback(url: &str) -> bool {

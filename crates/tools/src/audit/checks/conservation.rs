@@ -54,7 +54,7 @@ fn of_windows(told: &Figure, duration: &Figure, requests: &Figure) -> Finding {
         return said(Outcome::Holds, &["rate", "requests"], words);
     }
     let settle = "divide the responses by the duration";
-    let finding = open(Outcome::CannotBe, &["rate"], words, settle);
+    let finding = open(Outcome::Impossible, &["rate"], words, settle);
     Finding { bound: Some((Some(over_all.low), Some(over_all.high))), ..finding }
 }
 

@@ -58,7 +58,7 @@ fn of_rate(told: &Foreign, share: f64) -> Option<Finding> {
     }
     let is_told_apart = told.good_rate.is_some();
     let outcome =
-        if is_told_apart || has_response(told) { Outcome::CannotTell } else { Outcome::CannotBe };
+        if is_told_apart || has_response(told) { Outcome::Undecided } else { Outcome::Impossible };
     let finding = open(outcome, &["rate"], words, SETTLE);
     Some(Finding { bound: Some((Some(good.0), Some(good.1))), ..finding })
 }
@@ -81,6 +81,6 @@ fn of_success(told: &Foreign, share: f64) -> Option<Finding> {
     if success.low <= share + SHARE_MIN {
         return Some(said(Outcome::Holds, &["success"], words));
     }
-    let finding = open(Outcome::CannotBe, &["success"], words, SETTLE);
+    let finding = open(Outcome::Impossible, &["success"], words, SETTLE);
     Some(Finding { bound: Some((Some(share), Some(share))), ..finding })
 }

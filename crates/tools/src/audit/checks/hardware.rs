@@ -37,6 +37,6 @@ fn check(told: &Foreign, given: &Given) -> Vec<Finding> {
         return vec![said(Outcome::Holds, &["rate"], words)];
     }
     let words = format!("{words}, together {}", number(most));
-    let finding = open(Outcome::CannotBe, &["rate"], words, SETTLE);
+    let finding = open(Outcome::Impossible, &["rate"], words, SETTLE);
     vec![Finding { bound: Some((None, Some(most))), ..finding }]
 }

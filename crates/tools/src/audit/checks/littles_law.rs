@@ -77,12 +77,12 @@ fn bounded(latency: &Latencies, answered: Range, room: f64) -> Vec<Finding> {
     let product = answered.low * least;
     if product > room {
         let words = format!(
-            "{} x {} by all percentiles = {}: at least one of them cannot be",
+            "{} x {} by all percentiles = {}: at least one of them is impossible",
             rate(answered.low),
             time(least),
             number(product)
         );
-        return vec![open(Outcome::CannotTell, &claims, words, AGAIN)];
+        return vec![open(Outcome::Undecided, &claims, words, AGAIN)];
     }
     let words = format!(
         "{} x at least {} = {} in flight; {} fit",
@@ -150,7 +150,7 @@ fn excess(told: &Foreign, latency: &Latencies, by: (Range, &Mean), room: f64) ->
     let connections = told.connections.as_ref().map_or(0.0, |one| one.value);
     if latency.since == Since::Unknown {
         let words = format!("{words} in flight on {} connections", number(connections));
-        return open(Outcome::CannotTell, &claims, words, COMMAND);
+        return open(Outcome::Undecided, &claims, words, COMMAND);
     }
     let Some(depth) = &told.depth else {
         let each = product / connections.max(1.0);
@@ -159,20 +159,20 @@ fn excess(told: &Foreign, latency: &Latencies, by: (Range, &Mean), room: f64) ->
             "{words} in flight on {} connections: {each:.1} each, and the depth is not known",
             number(connections)
         );
-        return open(Outcome::CannotTell, &claims, open_words, PIPELINE);
+        return open(Outcome::Undecided, &claims, open_words, PIPELINE);
     };
     let places = connections * depth.value;
     let arithmetic = format!("{words} in flight, but at most {} fit", number(places));
     let highest = room / answered.low;
     if latency.since == Since::SendWithAdded {
         let added = format!("{arithmetic}: the tool added times that it never measured");
-        let finding = open(Outcome::CannotBe, &claims, added, AGAIN);
+        let finding = open(Outcome::Impossible, &claims, added, AGAIN);
         let is_mean = mean.seconds.high.is_finite();
         return Finding { bound: is_mean.then_some((None, Some(highest))), ..finding };
     }
     claims.push("rate");
     let both = format!("{arithmetic}: these cannot both be");
-    open(Outcome::CannotBe, &claims, both, AGAIN)
+    open(Outcome::Impossible, &claims, both, AGAIN)
 }
 
 fn fits(told: &Foreign, by: (Range, &Mean), connections: Range) -> Finding {
@@ -194,7 +194,7 @@ fn fits(told: &Foreign, by: (Range, &Mean), connections: Range) -> Finding {
             "{words}: at most {share} of their time; the rest is the generator's own, or that of \
              requests that no figure shows"
         );
-        return open(Outcome::CannotTell, &claims, arithmetic, AGAIN);
+        return open(Outcome::Undecided, &claims, arithmetic, AGAIN);
     }
     said(Outcome::Holds, &claims, words)
 }

@@ -64,7 +64,7 @@ fn of_one(told: &Foreign, latency: &Latencies) -> Option<Vec<Finding>> {
             one.name(),
             time(highest)
         );
-        let finding = open(Outcome::CannotTell, &[&latency.claim(&one.name())], arithmetic, SETTLE);
+        let finding = open(Outcome::Undecided, &[&latency.claim(&one.name())], arithmetic, SETTLE);
         Some(Finding { bound: Some((Some(one.value.low), Some(highest))), ..finding })
     };
     Some(latency.percentiles.iter().filter_map(open_one).collect())

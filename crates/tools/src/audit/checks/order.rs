@@ -57,7 +57,7 @@ fn falls(before: &(String, Range), after: (&str, Range)) -> Finding {
         after.0,
         time(after.1.high)
     );
-    open(Outcome::CannotBe, &[before.0.as_str(), after.0], arithmetic, AGAIN)
+    open(Outcome::Impossible, &[before.0.as_str(), after.0], arithmetic, AGAIN)
 }
 
 fn of_mean(latency: &Latencies) -> Option<Finding> {

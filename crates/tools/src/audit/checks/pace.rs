@@ -42,8 +42,8 @@ fn of_rate(told: &Foreign) -> Option<Vec<Finding>> {
     }
     let missing = percent(1.0 - reached.high / target.low);
     let arithmetic = format!("{words}: {missing} were never sent, and are in no latency");
-    let load = open(Outcome::CannotBe, &["target_rate"], words, SETTLE);
-    Some(vec![load, open(Outcome::CannotTell, &latencies(told), arithmetic, SETTLE)])
+    let load = open(Outcome::Impossible, &["target_rate"], words, SETTLE);
+    Some(vec![load, open(Outcome::Undecided, &latencies(told), arithmetic, SETTLE)])
 }
 
 fn of_dropped(told: &Foreign) -> Option<Vec<Finding>> {
@@ -55,5 +55,5 @@ fn of_dropped(told: &Foreign) -> Option<Vec<Finding>> {
         number(dropped.value),
         number(made)
     );
-    Some(vec![open(Outcome::CannotTell, &latencies(told), arithmetic, SETTLE)])
+    Some(vec![open(Outcome::Undecided, &latencies(told), arithmetic, SETTLE)])
 }

@@ -84,7 +84,7 @@ fn of_figure(name: &str, unit: Unit, figure: &Figure) -> Option<Finding> {
         _ => return None,
     };
     let line = if figure.line > 0 { format!("line {}: ", figure.line) } else { String::new() };
-    Some(open(Outcome::CannotBe, &[name], format!("{line}{words}"), BROKEN))
+    Some(open(Outcome::Impossible, &[name], format!("{line}{words}"), BROKEN))
 }
 
 fn none(name: &str) -> &'static str {
@@ -108,7 +108,7 @@ fn of_nothing(told: &Foreign, latency: &Latencies) -> Option<Finding> {
     let made = made.map(|figure| figure.value).fold(0.0, f64::max);
     let of = if made > 0.0 { format!(" of {}", number(made)) } else { String::new() };
     let words = format!("no request{of} got a response: there is no time of a response");
-    Some(open(Outcome::CannotBe, &claims, words, NOTHING))
+    Some(open(Outcome::Impossible, &claims, words, NOTHING))
 }
 
 fn of_age(told: &Foreign, given: &Given, of: (&str, Unit, &Figure)) -> Option<Finding> {
@@ -127,7 +127,7 @@ fn of_age(told: &Foreign, given: &Given, of: (&str, Unit, &Figure)) -> Option<Fi
         first.of,
         first.day
     );
-    Some(open(Outcome::CannotBe, &[name], words, CLOCK))
+    Some(open(Outcome::Impossible, &[name], words, CLOCK))
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn refuted(of: &Account) -> Vec<&str> {
-        let wrong = of.claims.iter().filter(|claim| claim.outcome == Outcome::CannotBe);
+        let wrong = of.claims.iter().filter(|claim| claim.outcome == Outcome::Impossible);
         wrong.map(|claim| claim.name.as_str()).collect()
     }
 

@@ -39,6 +39,6 @@ fn of_figure(latency: &Latencies, name: &str, figure: &Figure) -> Option<Finding
     let claim = latency.claim(name);
     let arithmetic =
         format!("{} was printed: from {} to {}", figure.printed, time(range.low), time(range.high));
-    let finding = open(Outcome::CannotTell, &[&claim], arithmetic, SETTLE);
+    let finding = open(Outcome::Undecided, &[&claim], arithmetic, SETTLE);
     Some(Finding { bound: Some((Some(range.low), Some(range.high))), ..finding })
 }

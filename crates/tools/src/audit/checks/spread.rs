@@ -51,7 +51,7 @@ fn of_mean(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Option<Fi
 /// A figure that must lie between two ends.
 fn between(name: &str, told: Range, (least, most): (f64, Option<f64>), words: String) -> Finding {
     if told.high < least || most.is_some_and(|most| told.low > most) {
-        let finding = open(Outcome::CannotBe, &[name], words, AGAIN);
+        let finding = open(Outcome::Impossible, &[name], words, AGAIN);
         return Finding { bound: Some((Some(least), most)), ..finding };
     }
     said(Outcome::Holds, &[name], words)

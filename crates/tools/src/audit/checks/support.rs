@@ -35,7 +35,7 @@ fn of_one(told: &Foreign, latency: &Latencies) -> Vec<Finding> {
         );
         let needed = BEYOND_MIN / (1.0 - one.share).max(1e-9);
         let settle = format!("measure at least {} requests", number(needed.round()));
-        open(Outcome::CannotTell, &[&latency.claim(&one.name())], arithmetic, &settle)
+        open(Outcome::Undecided, &[&latency.claim(&one.name())], arithmetic, &settle)
     };
     few.map(finding).collect()
 }

@@ -54,5 +54,5 @@ fn finding(latency: &Latencies, of: (f64, f64), words: &str, share_max: f64) -> 
     let arithmetic =
         format!("{} of {} requests ({}) {words}", number(some), number(all), percent(share));
     let is_any = some > 0.0 && !claims.is_empty();
-    is_any.then(|| open(Outcome::CannotTell, &claims, arithmetic, SETTLE))
+    is_any.then(|| open(Outcome::Undecided, &claims, arithmetic, SETTLE))
 }

@@ -30,7 +30,7 @@ fn of_share(accounts: &[Account], share: f64) -> Option<Finding> {
     Some(Finding {
         check: "averages".into(),
         claims: vec![name.clone()],
-        outcome: Outcome::CannotTell,
+        outcome: Outcome::Undecided,
         arithmetic: format!(
             "{name} of all {} lies between {} and {}; their mean, {}, is not a percentile",
             told.len(),
@@ -51,7 +51,7 @@ fn of_rates(accounts: &[Account]) -> Option<Finding> {
     Some(Finding {
         check: "averages".into(),
         claims: vec!["rate".into()],
-        outcome: Outcome::CannotTell,
+        outcome: Outcome::Undecided,
         arithmetic: format!(
             "{} rates add up to {} if they cover the same seconds",
             number(rates.len() as f64),

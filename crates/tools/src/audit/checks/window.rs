@@ -51,7 +51,7 @@ fn of_longest(told: &Foreign, latency: &Latencies) -> Option<Finding> {
     );
     let names = longer.iter().map(|(name, _)| name.as_str());
     let claims: Vec<&str> = names.chain(["duration"]).collect();
-    Some(open(Outcome::CannotBe, &claims, words, AGAIN))
+    Some(open(Outcome::Impossible, &claims, words, AGAIN))
 }
 
 fn of_part(told: &Foreign, latency: &Latencies) -> Option<Finding> {
@@ -69,7 +69,7 @@ fn of_part(told: &Foreign, latency: &Latencies) -> Option<Finding> {
     let share = percent(kept.value / responses.max(1.0));
     let arithmetic =
         format!("latencies of {} of {} requests ({share})", number(kept.value), number(responses));
-    Some(open(Outcome::CannotTell, &claims, arithmetic, SETTLE))
+    Some(open(Outcome::Undecided, &claims, arithmetic, SETTLE))
 }
 
 fn of_time(told: &Foreign) -> Option<Finding> {
@@ -77,5 +77,5 @@ fn of_time(told: &Foreign) -> Option<Finding> {
     let is_short = measured.high < asked.low * PART - ENDING_S;
     let is_long = measured.low > asked.high * LONGER + ENDING_S;
     let words = format!("{} requested, {} measured", time(asked.value), time(measured.value));
-    (is_short || is_long).then(|| open(Outcome::CannotTell, &["rate"], words, SETTLE))
+    (is_short || is_long).then(|| open(Outcome::Undecided, &["rate"], words, SETTLE))
 }

@@ -88,7 +88,7 @@ fn hidden(failed: &Figure, bad: f64, complete: &Figure) -> Finding {
         failed.value, complete.value
     );
     let settle = "count statuses: use `ceiling load`, or the line Non-2xx responses";
-    let finding = open(Outcome::CannotBe, &["errors"], arithmetic, settle);
+    let finding = open(Outcome::Impossible, &["errors"], arithmetic, settle);
     Finding { bound: Some((Some(bad), None)), ..finding }
 }
 

@@ -101,7 +101,7 @@ fn min_without_zeros(latency: &Latencies) -> Option<Finding> {
     let arithmetic =
         format!("{} is 0 ms, so the least of them is not {} ms", zero.name(), min.printed);
     let settle = "use a tool that keeps microseconds";
-    let finding = open(Outcome::CannotBe, &[latency.claim("min")], arithmetic, settle);
+    let finding = open(Outcome::Impossible, &[latency.claim("min")], arithmetic, settle);
     Some(Finding { bound: Some((Some(0.0), Some(STEP_S))), ..finding })
 }
 
@@ -120,7 +120,7 @@ fn more_added(latency: &Latencies, kept: Option<Figure>, all: &Figure) -> Option
         kept.value - all.value
     );
     let settle = "run it with -C, which adds no times, or use `ceiling load -R RATE`";
-    Some(open(Outcome::CannotBe, &claims, arithmetic, settle))
+    Some(open(Outcome::Impossible, &claims, arithmetic, settle))
 }
 
 /// Each worker opens the same whole number of connections (`lib/manager.js`): of 1000 over 120

@@ -171,7 +171,7 @@ fn more_sent(
         number(around)
     );
     let settle = "run it with -j: its JSON counts the responses";
-    let finding = open(Outcome::CannotTell, &["rate"], arithmetic, settle);
+    let finding = open(Outcome::Undecided, &["rate"], arithmetic, settle);
     let bound = ((sent.low - around) / duration.high, sent.high / duration.low);
     Some(Finding { bound: Some((Some(bound.0), Some(bound.1))), ..finding })
 }

@@ -178,6 +178,6 @@ mod tests {
                    REQUEST\t\tget\t1700000000300\t1700000000250\tOK\t \n";
         let of = account("-".into(), String::new(), told(log).unwrap(), &Given::default());
         let min = of.claims.iter().find(|claim| claim.name == "min").unwrap();
-        assert_eq!((min.outcome, min.figure.line), (Outcome::CannotBe, 3));
+        assert_eq!((min.outcome, min.figure.line), (Outcome::Impossible, 3));
     }
 }

@@ -115,5 +115,5 @@ fn too_large(
     );
     let settle = "stay below a million requests, or use a tool that keeps all of them";
     let bound = Some((Some(mean.low * KEPT_MAX / most), Some(mean.high * KEPT_MAX / least)));
-    Some(Finding { bound, ..open(Outcome::CannotBe, &["mean"], arithmetic, settle) })
+    Some(Finding { bound, ..open(Outcome::Impossible, &["mean"], arithmetic, settle) })
 }

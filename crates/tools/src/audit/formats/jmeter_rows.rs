@@ -360,13 +360,13 @@ mod tests {
         assert_eq!(figure(&of, "good").0, 0.0);
         let names = of.foreign.statuses.iter().map(|status| status.name.as_str());
         assert_eq!(names.collect::<Vec<_>>(), ["failed 200"]);
-        assert_eq!(figure(&of, "rate").1, Outcome::CannotTell, "there were responses");
-        assert_ne!(figure(&of, "max").1, Outcome::CannotBe, "their times are of responses");
+        assert_eq!(figure(&of, "rate").1, Outcome::Undecided, "there were responses");
+        assert_ne!(figure(&of, "max").1, Outcome::Impossible, "their times are of responses");
         let of = judged("1000,10,a,404,Not Found,true,99,2\n1010,10,a,,,true,99,2\n");
         assert_eq!((figure(&of, "good").0, figure(&of, "errors").0), (2.0, 0.0));
         let none = "Non HTTP response code: java.net.ConnectException";
         let of = judged(&format!("1000,1,a,{none},refused,false,0,2\n").repeat(2));
-        assert_eq!(figure(&of, "rate").1, Outcome::CannotBe, "there was no response");
+        assert_eq!(figure(&of, "rate").1, Outcome::Impossible, "there was no response");
     }
 
     #[test]
@@ -507,7 +507,7 @@ mod tests {
             let text = format!("{PLAIN}1700000000200,{bad},get,200,OK,t,true,1\n");
             let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
             let of = account("-".into(), String::new(), told, &Given::default());
-            assert!(of.claims.iter().any(|claim| claim.outcome == Outcome::CannotBe), "{bad}");
+            assert!(of.claims.iter().any(|claim| claim.outcome == Outcome::Impossible), "{bad}");
         }
     }
 }

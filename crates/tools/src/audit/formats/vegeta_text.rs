@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn refuted(of: &Account) -> Vec<&str> {
-        let wrong = of.claims.iter().filter(|claim| claim.outcome == Outcome::CannotBe);
+        let wrong = of.claims.iter().filter(|claim| claim.outcome == Outcome::Impossible);
         wrong.map(|claim| claim.name.as_str()).collect()
     }
 
