@@ -7,6 +7,7 @@
 //! Hot: runs for every response.
 
 use model::check::Check;
+use model::dist::Dist;
 use model::tick::{Counters, ErrorClass, Parts, Tick, class_of};
 use wire::response::Response;
 
@@ -260,9 +261,11 @@ impl Ledger {
     fn settle_as(&mut self, tick: &mut Tick, streak: Streak, at_ns: u64, status: u16) {
         let Streak { stamp, responses, bytes, .. } = streak;
         if self.is_window(stamp.epoch) {
-            tick.latency.record_n(at_ns.saturating_sub(stamp.planned_ns), responses);
+            tick.histograms[Dist::Latency]
+                .record_n(at_ns.saturating_sub(stamp.planned_ns), responses);
             if self.timing == Timing::FromPlan {
-                tick.service.record_n(at_ns.saturating_sub(stamp.sent_ns), responses);
+                tick.histograms[Dist::Service]
+                    .record_n(at_ns.saturating_sub(stamp.sent_ns), responses);
             }
             tick.fate_ns = at_ns;
         } else if stamp.epoch == self.warmup.epoch && stamp.epoch != 0 {
@@ -327,7 +330,13 @@ mod tests {
         assert_eq!((window.sent, fates(window)), (4, (1, 2, 1)));
         assert_eq!((warmup.sent, fates(warmup)), (3, (1, 0, 2)));
         assert_eq!((window.status, window.bytes_received), ([1, 0, 0, 1], 150));
-        assert_eq!((tick.latency.count(), tick.latency.quantile_ns(0.5)), (1, Some(4)));
+        assert_eq!(
+            (
+                tick.histograms[Dist::Latency].count(),
+                tick.histograms[Dist::Latency].quantile_ns(0.5)
+            ),
+            (1, Some(4))
+        );
     }
 
     #[test]
@@ -356,9 +365,9 @@ mod tests {
             let stamp = Stamp { planned_ns, sent_ns: 400, epoch };
             book(&mut ledger, &mut tick, 1000, stamp, GOOD);
         }
-        let latency = tick.latency.summary(0);
+        let latency = tick.histograms[Dist::Latency].summary(0);
         assert_eq!((latency.count, latency.min, latency.max), (2, Some(700), Some(900)));
-        let service = tick.service.summary(0);
+        let service = tick.histograms[Dist::Service].summary(0);
         assert_eq!((service.count, service.min, service.max), (2, Some(600), Some(600)));
     }
 
@@ -371,7 +380,7 @@ mod tests {
         let before = tick.measured;
         assert_eq!(book(&mut ledger, &mut tick, 9, at(1, epoch), GOOD), 0);
         ledger.fail(&mut tick, 9, epoch, ErrorClass::Reset, 1);
-        assert_eq!((tick.measured, tick.latency.count()), (before, 0));
+        assert_eq!((tick.measured, tick.histograms[Dist::Latency].count()), (before, 0));
     }
 
     #[test]

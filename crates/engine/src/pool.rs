@@ -11,6 +11,7 @@
 use crate::driver::{Driver, SlotId};
 use crate::job::{Job, first_route};
 use crate::shard::Shard;
+use model::dist::Dist;
 use model::tick::{Connections, Tick};
 use std::collections::VecDeque;
 
@@ -318,7 +319,7 @@ impl<T> Pool<T> {
     /// A slot has been open since `connected_ns`.
     pub fn opened(&mut self, slot: SlotId, connected_ns: u64, tick: &mut Tick) {
         let one = &mut self.slots[slot as usize];
-        tick.connect.record_n(connected_ns.saturating_sub(one.opening_ns), 1);
+        tick.histograms[Dist::Connect].record_n(connected_ns.saturating_sub(one.opening_ns), 1);
         tick.turnover.established += 1;
         tick.opened_on[one.route as usize] += 1;
         one.link = Link::Open;

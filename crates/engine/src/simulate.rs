@@ -14,6 +14,7 @@ use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
 use crate::worker::Worker;
 use model::curve::Curve;
+use model::dist::{ByDist, Dist};
 use model::histogram::{Histogram, Summary};
 use model::load::{Life, Spacing};
 use model::tick::{Connections, Counters, Loop, Phase, Starts, TargetTally, Tick, Turnover};
@@ -116,7 +117,7 @@ pub fn simulate_seen(
     let driver = Sim::new(job, slots, faults);
     let mut worker = Worker::<_, Http1>::new(job, slots, 0, driver, recorder, orders_out);
     let mut account = Account::default();
-    let mut sums = [(); 6].map(|()| Histogram::new());
+    let mut sums = ByDist::<Histogram>::default();
     let mut script = script(job, level, crate::driver::Driver::now_ns(worker.driver()));
     let mut is_over = false;
     while !is_over {
@@ -143,15 +144,7 @@ pub fn simulate_seen(
             account.turnover += &tick.turnover;
             account.ticks += 1;
             account.starts += &tick.starts;
-            let parts = [
-                &tick.latency,
-                &tick.service,
-                &tick.send_delay,
-                &tick.generator_delay,
-                &tick.at_least,
-                &tick.planned_connect,
-            ];
-            sums.iter_mut().zip(parts).for_each(|(sum, part)| sum.merge(part));
+            sums.merge(&tick.histograms);
             if tick.last {
                 let of_target = |target: &TargetTally| {
                     (target.counters, target.latency.summary(target.counters.unanswered))
@@ -169,14 +162,13 @@ pub fn simulate_seen(
         worker.turn();
         feed.drain(|tick| account.begun_after += tick.turnover.begun);
     }
-    let [latency, service, send_delay, generator_delay, at_least, planned_connect] = sums;
     let lost = account.measured.failed + account.measured.unanswered;
-    account.latency = latency.summary(lost + account.measured.unsent);
-    account.service = service.summary(lost);
-    account.send_delay = send_delay.summary(0);
-    account.generator_delay = generator_delay.summary(0);
-    account.at_least = at_least.summary(0);
-    account.planned_connect = planned_connect.summary(0);
+    account.latency = sums[Dist::Latency].summary(lost + account.measured.unsent);
+    account.service = sums[Dist::Service].summary(lost);
+    account.send_delay = sums[Dist::SendDelay].summary(0);
+    account.generator_delay = sums[Dist::GeneratorDelay].summary(0);
+    account.at_least = sums[Dist::AtLeast].summary(0);
+    account.planned_connect = sums[Dist::PlannedConnect].summary(0);
     account
 }
 

@@ -24,6 +24,7 @@ use crate::pool::{Duty, Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
 use crate::shard::Shard;
 use crate::worker::TICK_NS;
+use model::dist::Dist;
 use model::fanout::Subscription;
 use model::tick::{ErrorClass, Phase};
 use rtrb::Consumer;
@@ -351,7 +352,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
     fn finish(&mut self, now_ns: u64) {
         let tick = &mut self.recorder.tick;
         for stream in self.pool.wanted_states() {
-            tick.per_connection.record_n(stream.seen.received, 1);
+            tick.histograms[Dist::PerConnection].record_n(stream.seen.received, 1);
             tick.subscriptions.push(stream.seen);
         }
         tick.last = true;

@@ -35,6 +35,7 @@ use crate::samples::Samples;
 use crate::shard::Shard;
 use crate::start;
 use crate::tally::{self, Tally};
+use model::dist::Dist;
 use model::load::{Life, Retry};
 use model::tick::ErrorClass;
 use rtrb::Consumer;
@@ -300,7 +301,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let Some(first) = self.driver.next() else {
             return self.account_for_wait(now_ns, until_ns, self.turn_begin_ns);
         };
-        let before = self.recorder.tick.latency.count();
+        let before = self.recorder.tick.histograms[Dist::Latency].count();
         let mut last_ns = first.at_ns();
         self.handle(first);
         while let Some(event) = self.driver.next() {
@@ -311,7 +312,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
             open::stalled(self.unseen_since_ns, (now_ns, until_ns), (woken_ns, last_ns));
         if stalled_ns > 0 {
             let tick = &mut self.recorder.tick;
-            tick.unseen.record_n(stalled_ns, tick.latency.count() - before);
+            let responses = tick.histograms[Dist::Latency].count() - before;
+            tick.histograms[Dist::Unseen].record_n(stalled_ns, responses);
         }
     }
 
@@ -328,7 +330,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// carry the stamp of its start, and may have left as late as its end.
     #[cold]
     fn sent_late(&mut self, now_ns: u64, sent: u64) {
-        self.recorder.tick.generator_delay.record_n(now_ns - self.turn_begin_ns, sent);
+        self.recorder.tick.histograms[Dist::GeneratorDelay]
+            .record_n(now_ns - self.turn_begin_ns, sent);
     }
 
     fn take_orders(&mut self, now_ns: u64) {

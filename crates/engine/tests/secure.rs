@@ -6,6 +6,7 @@
 use engine::job::Job;
 use engine::{Crew, clock};
 use model::curve::Curve;
+use model::dist::Dist;
 use model::histogram::Histogram;
 use model::load::{Arrival, DriverKind, Level, Life, Request, Spacing};
 use model::route::Route;
@@ -159,8 +160,8 @@ impl Load {
                 came.counters += &tick.measured;
                 came.connections = tick.connections;
                 came.tls += &tick.tls;
-                came.connect.merge(&tick.connect);
-                came.handshake.merge(&tick.handshake);
+                came.connect.merge(&tick.histograms[Dist::Connect]);
+                came.handshake.merge(&tick.histograms[Dist::Handshake]);
                 is_over |= tick.last;
             });
         }

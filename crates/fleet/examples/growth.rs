@@ -10,6 +10,7 @@ use fleet::key::{ControllerKey, PublicKey};
 use fleet::message::{Facts, Hello, Id, Offer, Report};
 use fleet::order::Envelope;
 use fleet::ticks::{SparseTick, TickSum, decode, encode};
+use model::dist::Dist;
 use model::fleet::{Part, Share, Shares};
 use model::load::{Life, Trial};
 use model::random::Random;
@@ -38,10 +39,10 @@ fn tick(seed: u64, requests: u64) -> Tick {
     for _ in 0..requests {
         let delay_ns = (20_000.0 * (0.7 * random.normal()).exp()) as u64;
         let service_ns = (2_000_000.0 * (0.5 * random.normal()).exp()) as u64;
-        tick.latency.record_n(service_ns + delay_ns, 1);
-        tick.service.record_n(service_ns, 1);
-        tick.send_delay.record_n(delay_ns, 1);
-        tick.generator_delay.record_n(delay_ns, 1);
+        tick.histograms[Dist::Latency].record_n(service_ns + delay_ns, 1);
+        tick.histograms[Dist::Service].record_n(service_ns, 1);
+        tick.histograms[Dist::SendDelay].record_n(delay_ns, 1);
+        tick.histograms[Dist::GeneratorDelay].record_n(delay_ns, 1);
     }
     (tick.measured.sent, tick.measured.completed) = (requests, requests);
     tick.measured.status[0] = requests;
@@ -72,7 +73,7 @@ fn codec(ticks: &[Tick], agents: u64) {
         let begin = Instant::now();
         came.iter().flatten().for_each(|tick| sum.add(tick));
         let merged = sum.tick(1, Phase::Measure, Connections::default());
-        assert_eq!(merged.latency.count() % agents, 0);
+        assert_eq!(merged.histograms[Dist::Latency].count() % agents, 0);
         sum.clear();
         best = (best.0.min(decoded), best.1.min(begin.elapsed()));
     }

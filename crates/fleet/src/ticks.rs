@@ -13,18 +13,17 @@ pub mod sum;
 pub use codec::{PHASES, TICK_BYTES_MAX, decode, encode, parts};
 pub use sum::TickSum;
 
+use model::dist::ByDist;
 use model::fanout::{EventCounts, Subscription};
 use model::fault::Faults;
 use model::histogram::Histogram;
 use model::histogram::sparse::Sparse;
 use model::sample::Caught;
+use model::tally::Tally;
 use model::tick::{
     Connections, Counters, Loop, Phase, Starts, StatusCodes, ThreadKind, Tick, Turnover,
 };
 use model::tls::TlsTally;
-
-/// How many distributions a tick has, in the order of [`histograms`].
-pub const HISTOGRAMS: usize = 10;
 
 /// A tick without its empty parts.
 #[derive(Debug, Clone, Default)]
@@ -53,8 +52,8 @@ pub struct SparseTick {
     pub caught: Vec<Caught>,
     /// The shortest service time of the warm-up, nanoseconds.
     pub warmup_fastest_ns: Option<u64>,
-    /// Distributions, in the order of [`histograms`].
-    pub histograms: [Sparse; HISTOGRAMS],
+    /// Its distributions.
+    pub histograms: ByDist<Sparse>,
     /// Connections established by each route.
     pub opened_on: Vec<u64>,
     /// By target: counters and latency.
@@ -63,43 +62,28 @@ pub struct SparseTick {
     pub subscriptions: Vec<Subscription>,
 }
 
-/// The plain numbers of a tick.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Requests of the measured part.
-    pub measured: Counters,
-    /// All other requests.
-    pub unmeasured: Counters,
-    /// Current connections.
-    pub connections: Connections,
-    /// What happened to connections.
-    pub turnover: Turnover,
-    /// Connections that were due.
-    pub starts: Starts,
-    /// Connections that were given up for what came on them.
-    pub faults: Faults,
-    /// Handshakes and tunnels.
-    pub tls: TlsTally,
-    /// How the loops spent the interval.
-    pub accounting: Loop,
-    /// Events.
-    pub events: EventCounts,
-}
-
-/// The distributions of a tick in the order in which they are sent.
-pub fn histograms(tick: &mut Tick) -> [&mut Histogram; HISTOGRAMS] {
-    [
-        &mut tick.latency,
-        &mut tick.service,
-        &mut tick.send_delay,
-        &mut tick.generator_delay,
-        &mut tick.unseen,
-        &mut tick.at_least,
-        &mut tick.connect,
-        &mut tick.planned_connect,
-        &mut tick.handshake,
-        &mut tick.per_connection,
-    ]
+model::tally! {
+    /// The plain numbers of a tick, in the order in which they are sent.
+    pub struct Counts {
+        /// Requests of the measured part.
+        pub measured: Counters,
+        /// All other requests.
+        pub unmeasured: Counters,
+        /// Current connections.
+        pub connections: Connections,
+        /// What happened to connections.
+        pub turnover: Turnover,
+        /// Connections that were due.
+        pub starts: Starts,
+        /// Connections that were given up for what came on them.
+        pub faults: Faults,
+        /// Handshakes and tunnels.
+        pub tls: TlsTally,
+        /// How the loops spent the interval.
+        pub accounting: Loop,
+        /// Events.
+        pub events: EventCounts,
+    }
 }
 
 impl SparseTick {
@@ -141,19 +125,7 @@ impl SparseTick {
             error_codes: tick.error_codes.clone(),
             caught: tick.caught.clone(),
             warmup_fastest_ns: tick.warmup_fastest_ns,
-            histograms: [
-                &tick.latency,
-                &tick.service,
-                &tick.send_delay,
-                &tick.generator_delay,
-                &tick.unseen,
-                &tick.at_least,
-                &tick.connect,
-                &tick.planned_connect,
-                &tick.handshake,
-                &tick.per_connection,
-            ]
-            .map(Histogram::to_sparse),
+            histograms: tick.histograms.each(Histogram::to_sparse),
             opened_on: tick.opened_on[..routes].to_vec(),
             targets: targets.iter().map(target).collect(),
             subscriptions: tick.subscriptions.clone(),
@@ -190,32 +162,20 @@ impl SparseTick {
         tick.subscriptions.extend_from_slice(&self.subscriptions);
     }
 
-    /// Calls `show` with every plain number, in the order in which they are sent.
-    pub(crate) fn each_number(&mut self, mut show: impl FnMut(&mut u64)) {
-        let counts = &mut self.counts;
-        codec::each_counter(&mut counts.measured, &mut show);
-        codec::each_counter(&mut counts.unmeasured, &mut show);
-        codec::each_other(counts, &mut show);
-    }
-
     /// The largest of all its counts, which bounds how fast sums grow.
     pub fn largest(&self) -> u64 {
         let mut largest = 0;
-        let mut counts = self.counts;
-        codec::each_counter(&mut counts.measured, &mut |number| largest = largest.max(*number));
-        codec::each_counter(&mut counts.unmeasured, &mut |number| largest = largest.max(*number));
-        codec::each_other(&mut counts, &mut |number| largest = largest.max(*number));
+        let mut look = |counts: &mut dyn Tally| {
+            counts.each_number(&mut |number| largest = largest.max(*number));
+        };
+        look(&mut self.counts.clone());
+        self.targets.iter().for_each(|(counters, _)| look(&mut counters.clone()));
         let counted = self.histograms.iter().chain(self.targets.iter().map(|(_, one)| one));
         let counts = counted.map(|one| one.buckets().iter().map(|(_, count)| *count).sum());
         let codes = [&self.codes, &self.error_codes]
             .map(|codes| codes.counted().map(|(_, count)| count).max().unwrap_or(0));
-        let mut of_targets = 0;
-        for (counters, _) in &self.targets {
-            let mut copy = *counters;
-            codec::each_counter(&mut copy, &mut |number| of_targets = of_targets.max(*number));
-        }
         let opened = self.opened_on.iter().copied().max().unwrap_or(0);
         let codes = codes.into_iter().max().unwrap_or(0);
-        largest.max(counts.max().unwrap_or(0)).max(codes).max(of_targets).max(opened)
+        largest.max(counts.max().unwrap_or(0)).max(codes).max(opened)
     }
 }

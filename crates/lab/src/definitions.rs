@@ -641,3 +641,18 @@ const DEFINITIONS: &[(&str, &str)] = &[
 pub fn all() -> BTreeMap<String, String> {
     DEFINITIONS.iter().map(|(path, text)| ((*path).to_string(), (*text).to_string())).into_map()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::dist::Dist;
+
+    #[test]
+    fn what_is_made_of_a_distribution_is_defined() {
+        let definitions = all();
+        let is_part = |path: &str, of: &str| path == of || path.starts_with(&format!("{of}."));
+        for path in Dist::ALL.map(Dist::path) {
+            assert!(definitions.keys().any(|key| is_part(path, key)), "{path}");
+        }
+    }
+}

@@ -8,6 +8,7 @@ use crate::visit::Visit;
 use engine::job::Job;
 use engine::{Crew, clock};
 use judge::observe::Observed;
+use model::dist::Dist;
 use model::facts::{ClockOffset, ServerFacts};
 use model::fanout::{Delivery, EventInfo, Subscribers};
 use model::fleet::Share;
@@ -187,7 +188,7 @@ pub fn complete(
         delivery,
         delivery_absent,
         repeated: heard.events.repeated,
-        staleness_ns: is_known.then(|| heard.latency.summary(0)),
+        staleness_ns: is_known.then(|| heard.histograms[Dist::Latency].summary(0)),
         staleness_error_ns: staleness_error.as_ref().ok().copied(),
         staleness_absent: staleness_error.err(),
         early: if is_known { heard.events.early } else { 0 },
@@ -236,7 +237,7 @@ fn subscribers(heard: &Gathered) -> Subscribers {
         refused: heard.events.refused,
         lost: heard.events.lost,
         errors: count_errors(&heard.measured),
-        connect_ns: heard.connect.summary(0),
+        connect_ns: heard.histograms[Dist::Connect].summary(0),
     }
 }
 

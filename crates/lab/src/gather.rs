@@ -1,6 +1,7 @@
 //! Adds up the ticks of one level over all workers.
 
 use crate::openings::Openings;
+use model::dist::{ByDist, Dist};
 use model::fanout::{EventCounts, Subscription};
 use model::fault::Faults;
 use model::histogram::Histogram;
@@ -52,28 +53,14 @@ pub struct Gathered {
     pub window_loop: Loop,
     /// Loops of the whole level.
     pub level_loop: Loop,
-    /// Latency of completed measured requests.
-    pub latency: Histogram,
-    /// Service time; open loop only.
-    pub service: Histogram,
-    /// Send delay; open loop only.
-    pub send_delay: Histogram,
-    /// Generator delay; open loop only.
-    pub generator_delay: Histogram,
-    /// How long responses may have waited before they were stamped, for those that may have.
-    pub unseen: Histogram,
-    /// How long requests without a response waited, at least.
-    pub at_least: Histogram,
-    /// Time to connect.
-    pub connect: Histogram,
+    /// Distributions of the level.
+    pub histograms: ByDist<Histogram>,
     /// Connections that came and went in the window.
     pub turnover: Turnover,
     /// Connections of the level that the peer closed while a request was on its way.
     pub crossed: Crossed,
     /// Connections that were due in the window, where devices start on a schedule.
     pub starts: Starts,
-    /// Their time to connect from the planned instant.
-    pub planned_connect: Histogram,
     /// The seconds of the visit; for devices.
     pub openings: Option<Openings>,
     /// Connections open when the window began, and when it ended.
@@ -82,14 +69,10 @@ pub struct Gathered {
     pub window_connect: Histogram,
     /// Connections established per tenth of a second of the window.
     pub tenths_established: Vec<u64>,
-    /// Time of TLS handshakes.
-    pub handshake: Histogram,
     /// Connections that were given up for what came on them.
     pub faults: Faults,
     /// Handshakes and tunnels.
     pub tls: TlsTally,
-    /// Responses to measured requests per connection.
-    pub per_connection: Histogram,
     /// Connections established by each route.
     pub opened_on: Vec<u64>,
     /// Requests of the window by target; empty with one target.
@@ -257,20 +240,7 @@ impl Gathered {
             std::mem::replace(&mut self.connections[tick.worker as usize], tick.connections);
         self.last += u32::from(tick.last);
         self.fate_ns = self.fate_ns.max(tick.fate_ns);
-        for (sum, part) in [
-            (&mut self.latency, &tick.latency),
-            (&mut self.service, &tick.service),
-            (&mut self.send_delay, &tick.send_delay),
-            (&mut self.generator_delay, &tick.generator_delay),
-            (&mut self.unseen, &tick.unseen),
-            (&mut self.at_least, &tick.at_least),
-            (&mut self.connect, &tick.connect),
-            (&mut self.planned_connect, &tick.planned_connect),
-            (&mut self.handshake, &tick.handshake),
-            (&mut self.per_connection, &tick.per_connection),
-        ] {
-            sum.merge(part);
-        }
+        self.histograms.merge(&tick.histograms);
         self.opened_on.resize(self.opened_on.len().max(tick.opened_on.len()), 0);
         for (sum, part) in self.opened_on.iter_mut().zip(&tick.opened_on) {
             *sum += part;
@@ -286,8 +256,8 @@ impl Gathered {
         }
         self.fresh.completed += tick.measured.completed + tick.unmeasured.completed;
         self.fresh.established += tick.turnover.established;
-        self.fresh.connect.merge(&tick.connect);
-        self.fresh.latency.merge(&tick.latency);
+        self.fresh.connect.merge(&tick.histograms[Dist::Connect]);
+        self.fresh.latency.merge(&tick.histograms[Dist::Latency]);
         self.fresh.cpu_ns += tick.accounting.cpu_user_ns + tick.accounting.cpu_system_ns;
         let is_inside = match self.ends {
             WindowEnds::WithSends | WindowEnds::AtNs(_) => tick.phase == Phase::Measure,
@@ -299,7 +269,7 @@ impl Gathered {
             self.window_loop += &tick.accounting;
             self.turnover += &tick.turnover;
             self.count_open(tick, before.open);
-            self.window_connect.merge(&tick.connect);
+            self.window_connect.merge(&tick.histograms[Dist::Connect]);
             self.last_tick_ns = self.last_tick_ns.max(tick.end_ns);
             let ended_ns = &mut self.ended_ns[tick.worker as usize];
             *ended_ns = tick.end_ns.max(*ended_ns);
@@ -376,7 +346,7 @@ impl Gathered {
         }
         sum.codes.merge(&tick.codes);
         sum.measured_2xx += tick.measured.status[0];
-        sum.latency.merge(&tick.latency);
+        sum.latency.merge(&tick.histograms[Dist::Latency]);
     }
 
     fn close_second(&mut self) {
@@ -402,7 +372,8 @@ impl Gathered {
 
     /// Slots that got at least one response in the window.
     pub fn served(&self) -> u64 {
-        self.per_connection.count() - self.per_connection.count_up_to(0)
+        let per_connection = &self.histograms[Dist::PerConnection];
+        per_connection.count() - per_connection.count_up_to(0)
     }
 
     /// Whether all workers have sent the same tenths of the window.
@@ -418,8 +389,9 @@ impl Gathered {
         self.measured.sent -= in_flight;
         // Which connections were served is reported at the end; until then all open ones count.
         let served = self.connections().open;
-        if self.per_connection.is_empty() && served > 0 {
-            self.per_connection.record_n(self.measured.responses() / served, served);
+        let per_connection = &mut self.histograms[Dist::PerConnection];
+        if per_connection.is_empty() && served > 0 {
+            per_connection.record_n(self.measured.responses() / served, served);
         }
         let Starts { begun, established, failed, .. } = self.starts;
         self.starts.pending = begun.saturating_sub(established + failed);
@@ -464,7 +436,7 @@ impl Gathered {
 
     /// How evenly requests were spread over connections.
     pub fn requests_each(&self) -> Spread {
-        let at = |quantile| self.per_connection.quantile_ns(quantile);
+        let at = |quantile| self.histograms[Dist::PerConnection].quantile_ns(quantile);
         Spread { min: at(0.0), p50: at(0.5), max: at(1.0) }
     }
 
@@ -517,7 +489,8 @@ mod tests {
         tick.codes.add(503, 1);
         tick.measured.bytes_received = completed * 100;
         tick.unmeasured.bytes_sent = 7;
-        tick.latency.record_n(1_000_000 * (1 + begin_ns / 1_000_000_000), completed);
+        tick.histograms[Dist::Latency]
+            .record_n(1_000_000 * (1 + begin_ns / 1_000_000_000), completed);
         tick
     }
 

@@ -18,6 +18,7 @@ use crate::watch::{Watch, lost_notice};
 use engine::Crew;
 use engine::job::Order;
 use judge::observe::Observed;
+use model::dist::Dist;
 use model::event::{Event, Progress};
 use model::load::{Arrival, Hold, Stop, Trial, Warmup};
 use model::lost::Stopped;
@@ -213,7 +214,7 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             self.gathered.most_open = connections.open;
             self.gathered.resident_bytes = self.context.setting.resident_bytes();
         }
-        let established = self.gathered.connect.count();
+        let established = self.gathered.histograms[Dist::Connect].count();
         let before = std::mem::replace(&mut self.established, established);
         if is_alive(&connections, before, established) {
             self.alive_ns = now_ns;
@@ -491,8 +492,8 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         settled::is_settled(
             objective,
             &Known {
-                latency: &gathered.latency,
-                service: &gathered.service,
+                latency: &gathered.histograms[Dist::Latency],
+                service: &gathered.histograms[Dist::Service],
                 failed: gathered.measured.failed,
                 in_flight: gathered.in_flight(),
                 unsent: planned.saturating_sub(gathered.measured.sent),

@@ -1,6 +1,7 @@
 //! Connections of devices, second by second over a whole visit: ramp-up, window and ramp-down. The
 //! figures of a point are of its window alone; this shows how it got there.
 
+use model::dist::Dist;
 use model::histogram::Histogram;
 use model::series::Opening;
 use model::tick::Tick;
@@ -63,7 +64,7 @@ impl Openings {
         sum.established += tick.turnover.established;
         sum.failed += tick.turnover.failed;
         sum.held = open;
-        sum.connect.merge(&tick.connect);
+        sum.connect.merge(&tick.histograms[Dist::Connect]);
     }
 
     fn close(&mut self) {
@@ -100,7 +101,8 @@ mod tests {
         let mut tick = Tick { phase, begin_ns, end_ns, ..Tick::default() };
         tick.end_ns = begin_ns + TENTH_NS;
         tick.turnover.established = 10 * (tenth / 10 + 1);
-        tick.connect.record_n(1_000_000 * (tenth / 10 + 1), tick.turnover.established);
+        tick.histograms[Dist::Connect]
+            .record_n(1_000_000 * (tenth / 10 + 1), tick.turnover.established);
         tick
     }
 

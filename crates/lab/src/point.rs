@@ -7,6 +7,7 @@ use crate::visit::Visit;
 use crate::{mix, samples};
 use judge::observe::Observed;
 use model::curve::Curve;
+use model::dist::Dist;
 use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
 use model::lost::CrossedInfo;
@@ -45,7 +46,8 @@ pub(crate) fn make(
     let is_open = level.plans_requests();
     let requests = requests_info(trial, level, visit);
     let unsent = requests.unsent;
-    let latency_ns = gathered.latency.summary(lost + unsent);
+    let summary = |dist: Dist, lost: u64| gathered.histograms[dist].summary(lost);
+    let latency_ns = summary(Dist::Latency, lost + unsent);
     let planned_rate = |planned: u64| per_second(planned as f64, duration_s);
     Point {
         load: load_info(trial, level, duration_s),
@@ -67,13 +69,13 @@ pub(crate) fn make(
         errors: count_errors(&gathered.measured),
         rate,
         bytes: bytes(gathered),
-        service_ns: if is_open { gathered.service.summary(lost) } else { latency_ns.clone() },
+        service_ns: if is_open { summary(Dist::Service, lost) } else { latency_ns.clone() },
         latency_ns,
-        latency_good_ns: Some(gathered.latency.summary(0)),
-        send_delay_ns: is_open.then(|| gathered.send_delay.summary(0)),
-        generator_delay_ns: is_open.then(|| gathered.generator_delay.summary(0)),
+        latency_good_ns: Some(summary(Dist::Latency, 0)),
+        send_delay_ns: is_open.then(|| summary(Dist::SendDelay, 0)),
+        generator_delay_ns: is_open.then(|| summary(Dist::GeneratorDelay, 0)),
         latency_punctual_ns: punctual_latency(level, gathered, unsent),
-        unseen_ns: stood_still(level, gathered).then(|| gathered.unseen.summary(0)),
+        unseen_ns: stood_still(level, gathered).then(|| summary(Dist::Unseen, 0)),
         latency_at_least_ns: at_least(gathered),
         // The judge fills it in.
         residence: None,
@@ -109,7 +111,8 @@ fn bytes(gathered: &Gathered) -> Bytes {
 /// Whether the generator stalled in a way that the send delay of its requests does not show.
 fn stood_still(level: &Level, gathered: &Gathered) -> bool {
     let is_closed = level.arrival == Arrival::Closed;
-    !gathered.unseen.is_empty() || is_closed && !gathered.generator_delay.is_empty()
+    !gathered.histograms[Dist::Unseen].is_empty()
+        || is_closed && !gathered.histograms[Dist::GeneratorDelay].is_empty()
 }
 
 /// Lower bounds of what a generator that is always on time would have seen; `None` in closed loop
@@ -123,11 +126,11 @@ fn punctual_latency(level: &Level, gathered: &Gathered, unsent: u64) -> Option<S
     let censored = measured.unanswered + measured.failed + unsent;
     // In closed loop service time is the latency, and on a schedule of devices both times are those
     // of their connections.
-    let Gathered { latency, service, generator_delay, unseen, .. } = gathered;
-    let none = Histogram::new();
-    let (service, generator_delay) =
-        if level.plans_starts() { (&none, &none) } else { (service, generator_delay) };
-    Some(punctual(Window { latency, service, generator_delay, unseen, censored }))
+    let (none, mut window) = (Histogram::new(), Window::of(&gathered.histograms, censored));
+    if level.plans_starts() {
+        (window.service, window.generator_delay) = (&none, &none);
+    }
+    Some(punctual(window))
 }
 
 fn in_flight(level: &Level, gathered: &Gathered, duration_s: f64) -> InFlight {
@@ -170,11 +173,11 @@ fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
 /// The latency distribution with lower bounds in it, if there are requests without a response.
 /// Other failures rank above every value: without a response there is no bound.
 fn at_least(gathered: &Gathered) -> Option<Summary> {
-    if gathered.at_least.is_empty() {
+    if gathered.histograms[Dist::AtLeast].is_empty() {
         return None;
     }
-    let mut merged = gathered.latency.clone();
-    merged.merge(&gathered.at_least);
+    let mut merged = gathered.histograms[Dist::Latency].clone();
+    merged.merge(&gathered.histograms[Dist::AtLeast]);
     let timed_out = gathered.measured.errors.get(ErrorClass::Timeout);
     Some(merged.summary(gathered.measured.failed - timed_out))
 }
@@ -237,7 +240,7 @@ fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> Connect
         unsolicited: connections.unsolicited,
         faults: gathered.faults.counted(),
         crossed: crossed(&gathered.crossed),
-        connect_ns: gathered.connect.summary(0),
+        connect_ns: gathered.histograms[Dist::Connect].summary(0),
         handshakes: handshakes(trial, gathered),
         requests_each: gathered.requests_each(),
     }
@@ -261,7 +264,7 @@ fn handshakes(trial: &Trial, gathered: &Gathered) -> Handshakes {
     if trial.tls.is_some() {
         info.handshakes = Some(tally.handshakes);
         info.resumed = Some(tally.resumed);
-        info.handshake_ns = Some(gathered.handshake.summary(0));
+        info.handshake_ns = Some(gathered.histograms[Dist::Handshake].summary(0));
         info.handshake_failures = Some(tally.causes());
     }
     if trial.proxy.as_ref().is_some_and(ProxyChoice::tunnels) {

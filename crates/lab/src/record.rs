@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use judge::observe::Observed;
 use judge::steady::{Steadiness, steadiness_of};
 use judge::{Context, judge_point};
+use model::dist::Dist;
 use model::event::Event;
 use model::facts::HostFacts;
 use model::fault::Fault;
@@ -245,7 +246,8 @@ impl<'a> RunBuilder<'a> {
         self.points.push(point);
         self.levels.push(crews.level.clone());
         self.observed.push(observed);
-        self.latencies.push(visit.gathered.latency);
+        let mut histograms = visit.gathered.histograms;
+        self.latencies.push(std::mem::take(&mut histograms[Dist::Latency]));
         self.loads.push(visit.load);
         is_steady
     }

@@ -2,6 +2,7 @@
 
 use crate::gather::Gathered;
 use crate::visit::Visit;
+use model::dist::Dist;
 use model::histogram::Histogram;
 use model::load::{Arrival, Hold, Level};
 use model::maps::IntoMap;
@@ -46,7 +47,7 @@ pub fn info(
         closed_by_us: turnover.closed_by_us,
         closed_by_peer: turnover.closed_by_peer,
         connect_ns: gathered.window_connect.summary(0),
-        syn_retries: syn_retries(&gathered.connect),
+        syn_retries: syn_retries(&gathered.histograms[Dist::Connect]),
         client_bytes_each: grown.filter(|_| open > 0).map(|bytes| bytes as f64 / open as f64),
         starts: level.plans_starts().then(|| starts(visit)),
         visit_begin_ns: visit.begin_ns,
@@ -56,9 +57,10 @@ pub fn info(
 
 fn starts(visit: &Visit) -> StartInfo {
     let gathered = &visit.gathered;
-    let Gathered { starts, planned_connect, service, generator_delay, unseen, .. } = gathered;
+    let Gathered { starts, histograms, .. } = gathered;
+    let planned_connect = &histograms[Dist::PlannedConnect];
     let censored = starts.failed + starts.pending + starts.unsent;
-    let window = Window { latency: planned_connect, service, generator_delay, unseen, censored };
+    let window = Window { latency: planned_connect, ..Window::of(histograms, censored) };
     StartInfo {
         planned: visit.planned,
         begun: starts.begun,
@@ -69,7 +71,7 @@ fn starts(visit: &Visit) -> StartInfo {
         waited: starts.waited,
         connect_ns: planned_connect.summary(censored),
         connect_punctual_ns: punctual(window),
-        generator_delay_ns: generator_delay.summary(0),
+        generator_delay_ns: histograms[Dist::GeneratorDelay].summary(0),
     }
 }
 

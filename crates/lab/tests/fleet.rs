@@ -15,6 +15,7 @@ use lab::follow::{self, Followed, Follower, Told};
 use lab::setting::{Model, Setting};
 use lab::{Logs, Verdicts};
 use model::curve::Curve;
+use model::dist::Dist;
 use model::facts::{ClockOffset, HostFacts, ServerFacts};
 use model::fleet::{AgentEnd, AgentHost, AgentPoint, AgentRecord, FleetAccount, FleetRecord};
 use model::fleet::{Part, Shares};
@@ -115,7 +116,7 @@ impl Merger {
         let tenth = if phase == 2 { (since_ns + TENTH_NS / 2) / TENTH_NS } else { 0 };
         self.connections.insert((agent, tick.worker), tick.connections);
         self.ended += usize::from(tick.last);
-        self.latency.merge(&tick.latency);
+        self.latency.merge(&tick.histograms[Dist::Latency]);
         let key = (tick.load, phase, tenth);
         let begin_ns = tick.begin_ns;
         let new = || (Tick { begin_ns, phase: tick.phase, load: tick.load, ..Tick::default() }, 0);
@@ -160,19 +161,7 @@ fn add(sum: &mut Tick, tick: &Tick) {
     sum.starts += &tick.starts;
     sum.tls += &tick.tls;
     sum.accounting += &tick.accounting;
-    for (sum, part) in [
-        (&mut sum.latency, &tick.latency),
-        (&mut sum.service, &tick.service),
-        (&mut sum.send_delay, &tick.send_delay),
-        (&mut sum.generator_delay, &tick.generator_delay),
-        (&mut sum.unseen, &tick.unseen),
-        (&mut sum.at_least, &tick.at_least),
-        (&mut sum.connect, &tick.connect),
-        (&mut sum.planned_connect, &tick.planned_connect),
-        (&mut sum.per_connection, &tick.per_connection),
-    ] {
-        sum.merge(part);
-    }
+    sum.histograms.merge(&tick.histograms);
     let targets = sum.targets.len().max(tick.targets.len());
     sum.targets.resize_with(targets, TargetTally::default);
     sum.targets.iter_mut().zip(&tick.targets).for_each(|(sum, part)| sum.merge(part));

@@ -8,33 +8,23 @@ use crate::histogram::Summary;
 use crate::series::{Second, Spread};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
 
-/// Events of one worker and one interval, without their number and staleness.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct EventCounts {
-    /// Events with a number.
-    pub numbered: u64,
-    /// Events whose number was not above the previous one on their connection.
-    pub repeated: u64,
-    /// Events with a time of origin.
-    pub stamped: u64,
-    /// Those whose time of origin is after their arrival.
-    pub early: u64,
-    /// Accepted streams that ended.
-    pub lost: u64,
-    /// Subscriptions whose response had a status other than 200.
-    pub refused: u64,
-}
-
-impl AddAssign<&EventCounts> for EventCounts {
-    fn add_assign(&mut self, other: &EventCounts) {
-        self.numbered += other.numbered;
-        self.repeated += other.repeated;
-        self.stamped += other.stamped;
-        self.early += other.early;
-        self.lost += other.lost;
-        self.refused += other.refused;
+crate::tally! {
+    add
+    /// Events of one worker and one interval, without their number and staleness.
+    pub struct EventCounts {
+        /// Events with a number.
+        pub numbered: u64,
+        /// Events whose number was not above the previous one on their connection.
+        pub repeated: u64,
+        /// Events with a time of origin.
+        pub stamped: u64,
+        /// Those whose time of origin is after their arrival.
+        pub early: u64,
+        /// Accepted streams that ended.
+        pub lost: u64,
+        /// Subscriptions whose response had a status other than 200.
+        pub refused: u64,
     }
 }
 

@@ -8,7 +8,6 @@
 use crate::maps::IntoMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
 
 crate::named! {
     /// Why bytes are not a response, or not one that a request asked for (RFC 9112).
@@ -94,36 +93,16 @@ impl Fault {
     }
 }
 
-/// Connections that were given up, by fault.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Faults([u64; Fault::ALL.len()]);
+crate::tally_by! {
+    /// Connections that were given up, by fault.
+    pub struct Faults of Fault;
+}
 
 impl Faults {
-    /// Adds connections that were given up for a fault.
-    pub fn add(&mut self, fault: Fault, connections: u64) {
-        self.0[fault as usize] += connections;
-    }
-
-    /// Those of a fault.
-    pub fn get(&self, fault: Fault) -> u64 {
-        self.0[fault as usize]
-    }
-
-    /// All of them, to be sent and received.
-    pub fn each_mut(&mut self) -> impl Iterator<Item = &mut u64> {
-        self.0.iter_mut()
-    }
-
     /// Those that occurred, by name.
     pub fn counted(&self) -> BTreeMap<String, u64> {
         let all = Fault::ALL.into_iter().map(|fault| (fault.name().to_string(), self.get(fault)));
         all.filter(|(_, count)| *count > 0).into_map()
-    }
-}
-
-impl AddAssign<&Faults> for Faults {
-    fn add_assign(&mut self, other: &Faults) {
-        self.0.iter_mut().zip(other.0).for_each(|(sum, part)| *sum += part);
     }
 }
 

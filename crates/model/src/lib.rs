@@ -32,8 +32,10 @@ pub mod series;
 pub mod tls;
 pub mod tool;
 
+pub mod dist;
 pub mod histogram;
 pub mod punctual;
+pub mod tally;
 pub mod tick;
 
 pub mod facts;

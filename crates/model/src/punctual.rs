@@ -11,6 +11,7 @@
 //! hardly moves a median. Service time, from the send, is another bound: only late stamps are in
 //! it.
 
+use crate::dist::{ByDist, Dist};
 use crate::histogram::{Histogram, Summary, rank_of};
 
 /// Shares of a delay at which a bound is tried.
@@ -42,6 +43,19 @@ pub struct Window<'a> {
     pub unseen: &'a Histogram,
     /// Requests without a good response: they rank above all others.
     pub censored: u64,
+}
+
+impl<'a> Window<'a> {
+    /// Those of a window in which so many requests had no good response.
+    pub fn of(histograms: &'a ByDist<Histogram>, censored: u64) -> Self {
+        Self {
+            latency: &histograms[Dist::Latency],
+            service: &histograms[Dist::Service],
+            generator_delay: &histograms[Dist::GeneratorDelay],
+            unseen: &histograms[Dist::Unseen],
+            censored,
+        }
+    }
 }
 
 /// Lower bounds of the percentiles, the mean and the maximum that a punctual generator would have

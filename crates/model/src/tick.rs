@@ -4,6 +4,7 @@
 //! control plane merges and empties them. Nothing is ever derived here.
 
 use crate::check::Check;
+use crate::dist::ByDist;
 use crate::fanout::{EventCounts, Subscription};
 use crate::fault::Faults;
 use crate::histogram::Histogram;
@@ -76,21 +77,12 @@ impl ThreadKind {
     }
 }
 
-/// Errors by class.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Errors([u64; ErrorClass::ALL.len()]);
+crate::tally_by! {
+    /// Errors by class.
+    pub struct Errors of ErrorClass;
+}
 
 impl Errors {
-    /// Adds `count` errors of a class.
-    pub fn add(&mut self, class: ErrorClass, count: u64) {
-        self.0[class as usize] += count;
-    }
-
-    /// Errors of a class.
-    pub fn get(&self, class: ErrorClass) -> u64 {
-        self.0[class as usize]
-    }
-
     /// Requests that failed without a response: timeout, reset, closed, parse, unsolicited and
     /// unprocessed.
     pub fn requests(&self) -> u64 {
@@ -100,29 +92,13 @@ impl Errors {
 
     /// Connection attempts that failed: connect, tls, ports and fds.
     pub fn attempts(&self) -> u64 {
-        self.0.iter().sum::<u64>() - self.requests()
+        self.sum() - self.requests()
     }
 }
 
-/// Responses that failed a check, by the first check that failed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mismatches([u64; Check::ALL.len()]);
-
-impl Mismatches {
-    /// Adds `count` responses that failed a check.
-    pub fn add(&mut self, check: Check, count: u64) {
-        self.0[check as usize] += count;
-    }
-
-    /// Responses that failed a check.
-    pub fn get(&self, check: Check) -> u64 {
-        self.0[check as usize]
-    }
-
-    /// All of them.
-    pub fn sum(&self) -> u64 {
-        self.0.iter().sum()
-    }
+crate::tally_by! {
+    /// Responses that failed a check, by the first check that failed.
+    pub struct Mismatches of Check;
 }
 
 /// First code of [`StatusCodes`]: interim responses (1xx) are skipped.
@@ -196,46 +172,48 @@ impl TargetTally {
     }
 }
 
-/// Outcomes of requests. At any instant `sent = completed + failed + in flight`, and when a
-/// window is closed the requests still in flight become `unanswered`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Passed to the kernel for the first time.
-    pub sent: u64,
-    /// Had a complete response with a good status (2xx, 3xx, or what a check calls good), and no
-    /// check failed.
-    pub completed: u64,
-    /// Had a response with another status or a failed check, or none because of an error.
-    pub failed: u64,
-    /// Without a response when the drain ended.
-    pub unanswered: u64,
-    /// Due in the window and never sent: in open loop, or when a number of requests is to be sent
-    /// and no connection can be opened any more.
-    pub unsent: u64,
-    /// Requests that were due while no connection had a free slot, and waited; open loop only.
-    pub waited: u64,
-    /// Sent again after they were not processed: not counted in `sent` a second time.
-    pub retried: u64,
-    /// Complete responses by status class: 2xx, 3xx, 4xx, 5xx and above. Interim responses (1xx) do
-    /// not count.
-    pub status: [u64; 4],
-    /// Responses that failed a check, those with an error status left out: part of `failed`.
-    pub mismatches: Mismatches,
-    /// Responses that came before the kernel had taken the whole request: the server did not read
-    /// all of it before it responded. Part of `completed` and `failed`.
-    pub early: u64,
-    /// Good ones among them whose request never left whole, because the connection ended.
-    pub cut_good: u64,
-    /// Bytes of the requests sent.
-    pub bytes_sent: u64,
-    /// Those of them that the kernel never took, because the connection ended before.
-    pub bytes_untaken: u64,
-    /// Bytes of the complete responses, head, framing and body.
-    pub bytes_received: u64,
-    /// What they consist of.
-    pub parts: Parts,
-    /// Why attempts and requests failed.
-    pub errors: Errors,
+crate::tally! {
+    add
+    /// Outcomes of requests. At any instant `sent = completed + failed + in flight`, and when a
+    /// window is closed the requests still in flight become `unanswered`.
+    pub struct Counters {
+        /// Passed to the kernel for the first time.
+        pub sent: u64,
+        /// Had a complete response with a good status (2xx, 3xx, or what a check calls good), and
+        /// no check failed.
+        pub completed: u64,
+        /// Had a response with another status or a failed check, or none because of an error.
+        pub failed: u64,
+        /// Without a response when the drain ended.
+        pub unanswered: u64,
+        /// Due in the window and never sent: in open loop, or when a number of requests is to be
+        /// sent and no connection can be opened any more.
+        pub unsent: u64,
+        /// Requests that were due while no connection had a free slot, and waited; open loop only.
+        pub waited: u64,
+        /// Responses that came before the kernel had taken the whole request: the server did not
+        /// read all of it before it responded. Part of `completed` and `failed`.
+        pub early: u64,
+        /// Good ones among them whose request never left whole, because the connection ended.
+        pub cut_good: u64,
+        /// Sent again after they were not processed: not counted in `sent` a second time.
+        pub retried: u64,
+        /// Complete responses by status class: 2xx, 3xx, 4xx, 5xx and above. Interim responses
+        /// (1xx) do not count.
+        pub status: [u64; 4] = each,
+        /// Bytes of the requests sent.
+        pub bytes_sent: u64,
+        /// Those of them that the kernel never took, because the connection ended before.
+        pub bytes_untaken: u64,
+        /// Bytes of the complete responses, head, framing and body.
+        pub bytes_received: u64,
+        /// What they consist of.
+        pub parts: Parts,
+        /// Responses that failed a check, those with an error status left out: part of `failed`.
+        pub mismatches: Mismatches,
+        /// Why attempts and requests failed.
+        pub errors: Errors,
+    }
 }
 
 /// Index of a status in [`Counters::status`].
@@ -256,50 +234,17 @@ impl Counters {
     }
 }
 
-impl AddAssign<&Counters> for Counters {
-    fn add_assign(&mut self, other: &Counters) {
-        self.sent += other.sent;
-        self.completed += other.completed;
-        self.failed += other.failed;
-        self.unanswered += other.unanswered;
-        self.unsent += other.unsent;
-        self.waited += other.waited;
-        self.retried += other.retried;
-        for (mine, theirs) in self.status.iter_mut().zip(other.status) {
-            *mine += theirs;
-        }
-        for check in Check::ALL {
-            self.mismatches.add(check, other.mismatches.get(check));
-        }
-        self.early += other.early;
-        self.cut_good += other.cut_good;
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_untaken += other.bytes_untaken;
-        self.bytes_received += other.bytes_received;
-        self.parts += &other.parts;
-        for class in ErrorClass::ALL {
-            self.errors.add(class, other.errors.get(class));
-        }
-    }
-}
-
-/// What the bytes of complete responses consist of, besides status lines and marks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// Bytes of bodies.
-    pub body: u64,
-    /// Bytes of the names and values of header fields; those of interim responses and those after
-    /// a chunked body are left out.
-    pub fields: u64,
-    /// Those of `body` whose number no Content-Length announced.
-    pub unannounced: u64,
-}
-
-impl AddAssign<&Parts> for Parts {
-    fn add_assign(&mut self, other: &Parts) {
-        self.body += other.body;
-        self.fields += other.fields;
-        self.unannounced += other.unannounced;
+crate::tally! {
+    add
+    /// What the bytes of complete responses consist of, besides status lines and marks.
+    pub struct Parts {
+        /// Bytes of bodies.
+        pub body: u64,
+        /// Bytes of the names and values of header fields; those of interim responses and those
+        /// after a chunked body are left out.
+        pub fields: u64,
+        /// Those of `body` whose number no Content-Length announced.
+        pub unannounced: u64,
     }
 }
 
@@ -318,67 +263,61 @@ pub enum Phase {
     Drain,
 }
 
-/// Connections of one worker as they stand, and what happened to them since the level began.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Connections {
-    /// Open now.
-    pub open: u64,
-    /// Being opened now.
-    pub opening: u64,
-    /// Slots that reached open at least once since the level was ordered.
-    pub opened: u64,
-    /// Slots whose every attempt so far failed.
-    pub failed: u64,
-    /// Successful attempts after a slot had already been open.
-    pub reopened: u64,
-    /// Slots with at least one response to a measured request, with any status.
-    pub served: u64,
-    /// Connections closed because bytes came, other than empty lines, that no request asked for.
-    pub unsolicited: u64,
-}
-
-impl AddAssign<&Connections> for Connections {
-    fn add_assign(&mut self, other: &Connections) {
-        self.open += other.open;
-        self.opening += other.opening;
-        self.opened += other.opened;
-        self.failed += other.failed;
-        self.reopened += other.reopened;
-        self.served += other.served;
-        self.unsolicited += other.unsolicited;
+crate::tally! {
+    add
+    /// Connections of one worker as they stand, and what happened to them since the level began.
+    pub struct Connections {
+        /// Open now.
+        pub open: u64,
+        /// Being opened now.
+        pub opening: u64,
+        /// Slots that reached open at least once since the level was ordered.
+        pub opened: u64,
+        /// Slots whose every attempt so far failed.
+        pub failed: u64,
+        /// Successful attempts after a slot had already been open.
+        pub reopened: u64,
+        /// Slots with at least one response to a measured request, with any status.
+        pub served: u64,
+        /// Connections closed because bytes came, other than empty lines, that no request asked
+        /// for.
+        pub unsolicited: u64,
     }
 }
 
-/// What happened to connections in an interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Turnover {
-    /// Attempts that were started.
-    pub begun: u64,
-    /// Attempts that succeeded.
-    pub established: u64,
-    /// Attempts that failed.
-    pub failed: u64,
-    /// Open connections that we closed first, and those whose response announced their end.
-    pub closed_by_us: u64,
-    /// Other open connections that the peer closed or reset first.
-    pub closed_by_peer: u64,
-    /// Those of them that the peer closed while a request was on its way.
-    pub crossed: Crossed,
+crate::tally! {
+    add
+    /// What happened to connections in an interval.
+    pub struct Turnover {
+        /// Attempts that were started.
+        pub begun: u64,
+        /// Attempts that succeeded.
+        pub established: u64,
+        /// Attempts that failed.
+        pub failed: u64,
+        /// Open connections that we closed first, and those whose response announced their end.
+        pub closed_by_us: u64,
+        /// Other open connections that the peer closed or reset first.
+        pub closed_by_peer: u64,
+        /// Those of them that the peer closed while a request was on its way.
+        pub crossed: Crossed,
+    }
 }
 
-/// Connections that had answered, and were closed or reset before any byte of the next response:
-/// the close and a request crossed each other.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Crossed {
-    /// How many.
-    pub connections: u64,
-    /// Fewest and most responses on one of them; 0 without any.
-    pub responses: (u64, u64),
-    /// Shortest and longest time from the last byte received on one of them to the send of the
-    /// request that met the close, nanoseconds; 0 without any.
-    pub idle_ns: (u64, u64),
-    /// Most responses on any connection that has ended, of whatever kind.
-    pub responses_most: u64,
+crate::tally! {
+    /// Connections that had answered, and were closed or reset before any byte of the next
+    /// response: the close and a request crossed each other.
+    pub struct Crossed {
+        /// How many.
+        pub connections: u64,
+        /// Fewest and most responses on one of them; 0 without any.
+        pub responses: (u64, u64),
+        /// Shortest and longest time from the last byte received on one of them to the send of the
+        /// request that met the close, nanoseconds; 0 without any.
+        pub idle_ns: (u64, u64),
+        /// Most responses on any connection that has ended, of whatever kind.
+        pub responses_most: u64,
+    }
 }
 
 impl Crossed {
@@ -407,91 +346,59 @@ impl AddAssign<&Crossed> for Crossed {
     }
 }
 
-impl AddAssign<&Turnover> for Turnover {
-    fn add_assign(&mut self, other: &Turnover) {
-        self.begun += other.begun;
-        self.established += other.established;
-        self.failed += other.failed;
-        self.closed_by_us += other.closed_by_us;
-        self.closed_by_peer += other.closed_by_peer;
-        self.crossed += &other.crossed;
+crate::tally! {
+    add
+    /// Connections of devices that were due in the measured window; open loop only. Every planned
+    /// one is begun or unsent, and every begun one is established, failed or pending.
+    pub struct Starts {
+        /// Attempts that were started.
+        pub begun: u64,
+        /// Those that succeeded, also after the window.
+        pub established: u64,
+        /// Those that failed.
+        pub failed: u64,
+        /// Those that were neither open nor failed when the level ended.
+        pub pending: u64,
+        /// Due in the window and never started: no device was free.
+        pub unsent: u64,
+        /// Those that were due while no device was free, and waited.
+        pub waited: u64,
     }
 }
 
-/// Connections of devices that were due in the measured window; open loop only. Every planned one
-/// is begun or unsent, and every begun one is established, failed or pending.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Starts {
-    /// Attempts that were started.
-    pub begun: u64,
-    /// Those that succeeded, also after the window.
-    pub established: u64,
-    /// Those that failed.
-    pub failed: u64,
-    /// Those that were neither open nor failed when the level ended.
-    pub pending: u64,
-    /// Due in the window and never started: no device was free.
-    pub unsent: u64,
-    /// Those that were due while no device was free, and waited.
-    pub waited: u64,
-}
-
-impl AddAssign<&Starts> for Starts {
-    fn add_assign(&mut self, other: &Starts) {
-        self.begun += other.begun;
-        self.established += other.established;
-        self.failed += other.failed;
-        self.pending += other.pending;
-        self.unsent += other.unsent;
-        self.waited += other.waited;
-    }
-}
-
-/// How the loop of one worker spent an interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Loop {
-    /// Turns of the loop.
-    pub turns: u64,
-    /// Longest time between a wait returning and the next wait, nanoseconds. Stamps taken in one
-    /// turn can be wrong by this much.
-    pub turn_max_ns: u64,
-    /// Sum of those times, nanoseconds.
-    pub turn_sum_ns: u64,
-    /// Time spent polling the clock for the next planned instant, which was so near that a sleep
-    /// would have ended late, nanoseconds. Open loop only; it is CPU time.
-    pub spin_ns: u64,
-    /// CPU time of the worker thread in user mode, nanoseconds.
-    pub cpu_user_ns: u64,
-    /// CPU time of the worker thread in the kernel, nanoseconds.
-    pub cpu_system_ns: u64,
-    /// Integral of requests in flight over time, request-nanoseconds.
-    pub in_flight_ns: u128,
-    /// Bytes read from sockets, whether or not they became responses.
-    pub socket_bytes: u64,
-    /// Those that answer no request of the level: none was in flight on their connection, or it was
-    /// sent in an earlier level.
-    pub stray_bytes: u64,
-}
-
-impl AddAssign<&Loop> for Loop {
-    fn add_assign(&mut self, other: &Loop) {
-        self.turns += other.turns;
-        self.turn_max_ns = self.turn_max_ns.max(other.turn_max_ns);
-        self.turn_sum_ns += other.turn_sum_ns;
-        self.spin_ns += other.spin_ns;
-        self.cpu_user_ns += other.cpu_user_ns;
-        self.cpu_system_ns += other.cpu_system_ns;
-        self.in_flight_ns += other.in_flight_ns;
-        self.socket_bytes += other.socket_bytes;
-        self.stray_bytes += other.stray_bytes;
+crate::tally! {
+    add
+    /// How the loop of one worker spent an interval.
+    pub struct Loop {
+        /// Turns of the loop.
+        pub turns: u64,
+        /// Longest time between a wait returning and the next wait, nanoseconds. Stamps taken in
+        /// one turn can be wrong by this much.
+        pub turn_max_ns: u64 = largest,
+        /// Sum of those times, nanoseconds.
+        pub turn_sum_ns: u64,
+        /// Time spent polling the clock for the next planned instant, which was so near that a
+        /// sleep would have ended late, nanoseconds. Open loop only; it is CPU time.
+        pub spin_ns: u64,
+        /// CPU time of the worker thread in user mode, nanoseconds.
+        pub cpu_user_ns: u64,
+        /// CPU time of the worker thread in the kernel, nanoseconds.
+        pub cpu_system_ns: u64,
+        /// Integral of requests in flight over time, request-nanoseconds.
+        pub in_flight_ns: u128,
+        /// Bytes read from sockets, whether or not they became responses.
+        pub socket_bytes: u64,
+        /// Those that answer no request of the level: none was in flight on their connection, or it
+        /// was sent in an earlier level.
+        pub stray_bytes: u64,
     }
 }
 
 /// One interval of one worker. All counts are of this interval, except [`Tick::connections`],
 /// which is a state.
 ///
-/// For a worker with subscribers, `completed` counts events in place of requests, `latency` is
-/// their staleness, and a connection is served when its stream is accepted.
+/// For a worker with subscribers, `completed` counts events in place of requests, and a connection
+/// is served when its stream is accepted.
 #[derive(Debug, Default)]
 pub struct Tick {
     /// Which worker, from 0.
@@ -538,35 +445,8 @@ pub struct Tick {
     pub tls: TlsTally,
     /// How the loop spent the interval.
     pub accounting: Loop,
-    /// Latency of completed measured requests: from the send in closed loop, from the planned
-    /// instant in open loop.
-    pub latency: Histogram,
-    /// Open loop only: from the send. Where devices start on a schedule, this and the next two are
-    /// about their connections: time to connect from the start of the attempt.
-    pub service: Histogram,
-    /// Open loop only: sent minus planned.
-    pub send_delay: Histogram,
-    /// Generator delay. Open loop: sent minus planned or minus the instant a connection had a free
-    /// slot, whichever was later. In closed loop only that of requests sent in a turn of the loop
-    /// that took over 1 ms: they bear the stamp of its start.
-    pub generator_delay: Histogram,
-    /// How long good responses to measured requests may have waited before they were stamped,
-    /// because the worker did not run when it should; those read in time are left out.
-    pub unseen: Histogram,
-    /// How long measured requests without a response have waited at least: timed-out ones until
-    /// their time-out, unanswered ones until the end of the drain, unsent ones until the end of the
-    /// window.
-    pub at_least: Histogram,
-    /// Time to connect of every attempt that succeeded, without its TLS handshake.
-    pub connect: Histogram,
-    /// Time from the planned instant until a connection of the window was open, where devices start
-    /// on a schedule.
-    pub planned_connect: Histogram,
-    /// Time of every TLS handshake that succeeded.
-    pub handshake: Histogram,
-    /// Responses to measured requests per connection, with any status; filled in the last tick of a
-    /// load order.
-    pub per_connection: Histogram,
+    /// Its distributions.
+    pub histograms: ByDist<Histogram>,
     /// Connections established by each route of the job.
     pub opened_on: Vec<u64>,
     /// By target, of the whole window: filled in the last tick of a load order when there is more
@@ -595,20 +475,7 @@ impl Tick {
         self.accounting = Loop::default();
         self.turnover = Turnover::default();
         self.starts = Starts::default();
-        for histogram in [
-            &mut self.latency,
-            &mut self.service,
-            &mut self.send_delay,
-            &mut self.generator_delay,
-            &mut self.unseen,
-            &mut self.at_least,
-            &mut self.connect,
-            &mut self.planned_connect,
-            &mut self.handshake,
-            &mut self.per_connection,
-        ] {
-            histogram.clear();
-        }
+        self.histograms.iter_mut().for_each(Histogram::clear);
         self.opened_on.fill(0);
         self.targets.iter_mut().for_each(TargetTally::clear);
         self.events = EventCounts::default();

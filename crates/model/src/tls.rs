@@ -192,20 +192,21 @@ crate::named! {
     fn name;
 }
 
-/// What one worker counted of handshakes and tunnels in one interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TlsTally {
-    /// Handshakes that succeeded.
-    pub handshakes: u64,
-    /// Those that resumed a session.
-    pub resumed: u64,
-    /// Failures by cause, in the order of [`TlsCause`]. Also counts connections that a TLS error
-    /// ended after the handshake.
-    pub failures: [u64; TlsCause::ALL.len()],
-    /// Tunnels that the proxy refused.
-    pub refused: u64,
-    /// Status of the latest refusal; 0 when it was no HTTP response or there was none.
-    pub refused_status: u16,
+crate::tally! {
+    /// What one worker counted of handshakes and tunnels in one interval.
+    pub struct TlsTally {
+        /// Handshakes that succeeded.
+        pub handshakes: u64,
+        /// Those that resumed a session.
+        pub resumed: u64,
+        /// Failures by cause, in the order of [`TlsCause`]. Also counts connections that a TLS
+        /// error ended after the handshake.
+        pub failures: [u64; TlsCause::ALL.len()],
+        /// Tunnels that the proxy refused.
+        pub refused: u64,
+        /// Status of the latest refusal; 0 when it was no HTTP response or there was none.
+        pub refused_status: u16,
+    }
 }
 
 impl TlsTally {

@@ -10,6 +10,7 @@
 //! Hot: runs for every event.
 
 use super::{Ahead, Buffer, Carrier, Driver, End, Event, Sending, SlotId};
+use model::dist::Dist;
 use model::histogram::Histogram;
 use model::tick::{ErrorClass, Tick};
 use model::tls::{TlsCause, TlsTally};
@@ -313,7 +314,7 @@ impl<D: Carrier> Driver for Tls<D> {
 
     fn tally(&mut self, tick: &mut Tick) {
         tick.tls += &std::mem::take(&mut self.tally);
-        tick.handshake.merge(&self.handshake);
+        tick.histograms[Dist::Handshake].merge(&self.handshake);
         self.handshake.clear();
         self.inner.tally(tick);
     }

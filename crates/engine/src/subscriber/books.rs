@@ -8,6 +8,7 @@
 //! Hot: runs for every event.
 
 use super::Stage;
+use model::dist::Dist;
 use model::fanout::Subscription;
 use model::tick::Tick;
 use wire::session::{StreamEvent, Witness};
@@ -77,7 +78,9 @@ impl Books<'_> {
         if let Some(at_ns) = event.at_ns {
             events.stamped += 1;
             match self.arrival_ns.map(|arrival_ns| arrival_ns.checked_sub(at_ns)) {
-                Some(Some(staleness_ns)) => self.tick.latency.record_n(staleness_ns, 1),
+                Some(Some(staleness_ns)) => {
+                    self.tick.histograms[Dist::Latency].record_n(staleness_ns, 1)
+                }
                 Some(None) => events.early += 1,
                 None => {}
             }

@@ -6,6 +6,7 @@ use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::{Job, Order, Pace};
 use crate::pool::Link;
 use crate::recorder::road;
+use model::dist::Dist;
 use model::fanout::{Delivery, EventCounts, Subscription};
 use model::histogram::Histogram;
 use model::load::{Life, Request};
@@ -397,8 +398,8 @@ fn listen(seed: u64, whims: Whims, zero_ns: Option<i64>) -> Account {
             account.measured += &tick.measured;
             account.unmeasured += &tick.unmeasured;
             account.events += &tick.events;
-            account.staleness.merge(&tick.latency);
-            account.each.merge(&tick.per_connection);
+            account.staleness.merge(&tick.histograms[Dist::Latency]);
+            account.each.merge(&tick.histograms[Dist::PerConnection]);
             account.subscriptions.extend_from_slice(&tick.subscriptions);
             if tick.last {
                 account.connections = tick.connections;

@@ -10,6 +10,7 @@ use crate::driver::Driver;
 use crate::job::Pace;
 use crate::ledger::Timing;
 use crate::pool::Duty;
+use model::dist::Dist;
 use model::tick::{ErrorClass, Phase};
 use wire::session::Session;
 
@@ -166,7 +167,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             tick.measured.unsent += rest;
             if self.release.is_some() {
                 // Some of them were not due yet.
-                tick.at_least.record_n(0, rest);
+                tick.histograms[Dist::AtLeast].record_n(0, rest);
             }
             self.begin_drain(window, now_ns);
         }
@@ -210,7 +211,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 self.flights.batches(slot).filter(|batch| self.ledger.is_window(batch.epoch));
             for batch in batches {
                 let waited_ns = now_ns.saturating_sub(batch.planned_ns);
-                tick.at_least.record_n(waited_ns, u64::from(batch.count));
+                tick.histograms[Dist::AtLeast].record_n(waited_ns, u64::from(batch.count));
             }
         }
         let tick = &mut self.recorder.tick;
@@ -223,7 +224,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
         self.tally.close(&mut tick.targets);
         for state in self.pool.wanted_states() {
-            tick.per_connection.record_n(state.served, 1);
+            tick.histograms[Dist::PerConnection].record_n(state.served, 1);
         }
         tick.last = true;
         self.is_level_on = false;

@@ -17,6 +17,7 @@ use crate::places::Room;
 use crate::pool::Link;
 use crate::schedule::Schedule;
 use model::curve::Curve;
+use model::dist::Dist;
 use model::load::Spacing;
 use std::sync::Arc;
 use wire::session::Session;
@@ -261,8 +262,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
     fn send_due(&mut self, slot: SlotId, (due_ns, due_since_ns): (u64, u64), now_ns: u64) {
         if self.stage == Stage::Measure {
             let tick = &mut self.recorder.tick;
-            tick.send_delay.record_n(now_ns.saturating_sub(due_ns), 1);
-            tick.generator_delay.record_n(now_ns.saturating_sub(due_since_ns), 1);
+            tick.histograms[Dist::SendDelay].record_n(now_ns.saturating_sub(due_ns), 1);
+            tick.histograms[Dist::GeneratorDelay].record_n(now_ns.saturating_sub(due_since_ns), 1);
             tick.measured.waited += u64::from(due_since_ns > due_ns);
         }
         self.count_in_flight(now_ns);
@@ -337,7 +338,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let tick = &mut self.recorder.tick;
         for _ in 0..UNSENT_PER_TURN {
             if let Some(due_ns) = release.next_skipped() {
-                tick.at_least.record_n(end_ns.saturating_sub(due_ns), 1);
+                tick.histograms[Dist::AtLeast].record_n(end_ns.saturating_sub(due_ns), 1);
                 continue;
             }
             if release.due_ns >= end_ns || self.unsent_max == 0 {
@@ -348,7 +349,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 tick.starts.unsent += 1;
             } else {
                 tick.measured.unsent += 1;
-                tick.at_least.record_n(end_ns - release.due_ns, 1);
+                tick.histograms[Dist::AtLeast].record_n(end_ns - release.due_ns, 1);
             }
             release.advance();
         }

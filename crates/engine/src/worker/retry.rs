@@ -12,6 +12,7 @@
 use super::{Cause, Worker};
 use crate::driver::{Ahead, Driver, Sending, SlotId};
 use crate::pool::Link;
+use model::dist::Dist;
 use model::load::Retry;
 use model::tick::{Crossed, ErrorClass};
 use wire::session::Session;
@@ -38,7 +39,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         while let Some(batch) = self.flights.pop_batch(slot) {
             if class == ErrorClass::Timeout && self.ledger.is_window(batch.epoch) {
                 let waited_ns = now_ns.saturating_sub(batch.planned_ns);
-                self.recorder.tick.at_least.record_n(waited_ns, u64::from(batch.count));
+                self.recorder.tick.histograms[Dist::AtLeast]
+                    .record_n(waited_ns, u64::from(batch.count));
             }
             self.fail(batch, class, now_ns);
         }

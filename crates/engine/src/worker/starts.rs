@@ -14,6 +14,7 @@ use crate::driver::{Driver, SlotId};
 use crate::job::Pace;
 use crate::pool::Link;
 use model::curve::{Curve, Leg};
+use model::dist::Dist;
 use wire::session::Session;
 
 /// What a start belongs to.
@@ -105,8 +106,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
         start.begun_ns = now_ns;
         if start.part == Part::Window {
             let tick = &mut self.recorder.tick;
-            tick.send_delay.record_n(now_ns.saturating_sub(start.planned_ns), 1);
-            tick.generator_delay.record_n(now_ns.saturating_sub(start.since_ns), 1);
+            tick.histograms[Dist::SendDelay].record_n(now_ns.saturating_sub(start.planned_ns), 1);
+            tick.histograms[Dist::GeneratorDelay]
+                .record_n(now_ns.saturating_sub(start.since_ns), 1);
         }
     }
 
@@ -121,8 +123,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         match end {
             StartEnd::Connected(at_ns) => {
                 tick.starts.established += 1;
-                tick.planned_connect.record_n(at_ns.saturating_sub(planned_ns), 1);
-                tick.service.record_n(at_ns.saturating_sub(begun_ns), 1);
+                tick.histograms[Dist::PlannedConnect].record_n(at_ns.saturating_sub(planned_ns), 1);
+                tick.histograms[Dist::Service].record_n(at_ns.saturating_sub(begun_ns), 1);
             }
             StartEnd::Failed => tick.starts.failed += 1,
         }

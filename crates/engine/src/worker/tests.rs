@@ -7,6 +7,7 @@ use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
 use model::curve::Curve;
+use model::dist::Dist;
 use model::load::{DriverKind, Life, Request, Retry, Spacing};
 use model::tick::{ErrorClass, Phase, Tick};
 use rtrb::RingBuffer;
@@ -212,7 +213,7 @@ fn responses_in_any_order_land_on_their_own_requests() {
     while !is_over {
         worker.turn();
         feed.drain(|tick| {
-            latency.merge(&tick.latency);
+            latency.merge(&tick.histograms[Dist::Latency]);
             completed += tick.measured.completed;
             assert_eq!((tick.measured.failed, tick.accounting.stray_bytes), (0, 0));
             is_over |= tick.last;
@@ -338,20 +339,23 @@ fn what_was_due_before_a_late_order_is_unsent_and_never_leaves() {
             worker.turn();
             feed.drain(|tick| {
                 sum.measured += &tick.measured;
-                sum.send_delay.merge(&tick.send_delay);
-                sum.at_least.merge(&tick.at_least);
+                sum.histograms[Dist::SendDelay].merge(&tick.histograms[Dist::SendDelay]);
+                sum.histograms[Dist::AtLeast].merge(&tick.histograms[Dist::AtLeast]);
                 is_over |= tick.last;
             });
         }
         assert!(is_over);
         // The first one was due at the start of the window, and has waited until its end.
-        let (count, most_ns) = (sum.at_least.count(), sum.at_least.quantile_ns(1.0).unwrap_or(0));
+        let (count, most_ns) = (
+            sum.histograms[Dist::AtLeast].count(),
+            sum.histograms[Dist::AtLeast].quantile_ns(1.0).unwrap_or(0),
+        );
         assert_eq!(count, sum.measured.unsent);
         let waited_ms = if end_ms == u64::MAX { 600 } else { end_ms };
         assert!(most_ns.abs_diff(waited_ms * MS) < 10 * MS, "{most_ns} ns of {waited_ms} ms");
         assert_eq!((sum.measured.sent, sum.measured.unsent), expected);
         // Connections take a while to open.
-        assert!(sum.send_delay.quantile_ns(1.0).unwrap_or(0) < 200 * MS);
+        assert!(sum.histograms[Dist::SendDelay].quantile_ns(1.0).unwrap_or(0) < 200 * MS);
     }
 }
 
@@ -469,7 +473,7 @@ fn run_lone(sending: Sending, connections: u32, budget: u64) -> Option<Tick> {
         worker.turn();
         feed.drain(|tick| {
             sum.measured += &tick.measured;
-            sum.unseen.merge(&tick.unseen);
+            sum.histograms[Dist::Unseen].merge(&tick.histograms[Dist::Unseen]);
             if tick.phase == Phase::Measure {
                 sum.accounting += &tick.accounting;
             }
@@ -485,10 +489,11 @@ fn a_response_that_came_while_connections_were_opened_was_not_seen() {
     // Two seconds: an attempt that failed is repeated within one.
     const BUDGET: u64 = 200_000;
     let quiet = run_lone(Sending::Done, 1, BUDGET).unwrap();
-    assert_eq!((quiet.accounting.turn_max_ns, quiet.unseen.count()), (0, 0));
+    assert_eq!((quiet.accounting.turn_max_ns, quiet.histograms[Dist::Unseen].count()), (0, 0));
     let busy = run_lone(Sending::Done, 2, BUDGET).unwrap();
     assert_eq!((busy.measured.completed, busy.accounting.turn_max_ns), (BUDGET, OPEN_NS));
-    let (count, least_ns) = (busy.unseen.count(), busy.unseen.quantile_ns(0.0));
+    let (count, least_ns) =
+        (busy.histograms[Dist::Unseen].count(), busy.histograms[Dist::Unseen].quantile_ns(0.0));
     assert!(count > 0 && least_ns >= Some(OPEN_NS), "{count} responses, {least_ns:?}");
 }
 

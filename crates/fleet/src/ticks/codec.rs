@@ -4,16 +4,18 @@
 //! Every number must be possible for a tenth of a second, so that the sums over all agents cannot
 //! overflow.
 
-use super::{Counts, SparseTick};
+use super::SparseTick;
 use crate::ITEM_BYTES_MAX;
 use crate::bytes::{Malformed, Reader, Writer};
 use model::check::Check;
+use model::dist::Dist;
 use model::fanout::Subscription;
 use model::fault::Fault;
 use model::histogram::sparse::{BUCKET_LAST, Sparse, values_of};
 use model::load::TARGETS_REPORTED_MAX;
 use model::sample::{CAUGHT_BYTES_MAX, CAUGHT_MAX, Caught};
-use model::tick::{Counters, ErrorClass, Parts, Phase, StatusCodes, ThreadKind};
+use model::tally::Tally;
+use model::tick::{Phase, StatusCodes, ThreadKind};
 
 /// Size limit of a tick in bytes.
 pub const TICK_BYTES_MAX: usize = ITEM_BYTES_MAX - 64;
@@ -36,82 +38,6 @@ const KINDS_MAX: usize = 4 * CAUGHT_MAX;
 /// Every phase, in the order of [`Phase`].
 pub const PHASES: [Phase; 4] = [Phase::Idle, Phase::Warmup, Phase::Measure, Phase::Drain];
 
-/// Calls `show` with every number of some counters.
-pub(super) fn each_counter(counters: &mut Counters, show: &mut impl FnMut(&mut u64)) {
-    let Counters { sent, completed, failed, unanswered, unsent, waited, .. } = counters;
-    let Counters { early, cut_good, retried, .. } = counters;
-    [sent, completed, failed, unanswered, unsent, waited, early, cut_good, retried]
-        .into_iter()
-        .for_each(&mut *show);
-    counters.status.iter_mut().for_each(&mut *show);
-    [&mut counters.bytes_sent, &mut counters.bytes_untaken, &mut counters.bytes_received]
-        .into_iter()
-        .for_each(&mut *show);
-    let Parts { body, fields, unannounced } = &mut counters.parts;
-    [body, fields, unannounced].into_iter().for_each(&mut *show);
-    for check in Check::ALL {
-        let mut count = counters.mismatches.get(check);
-        show(&mut count);
-        counters.mismatches.add(check, count - counters.mismatches.get(check));
-    }
-    for class in ErrorClass::ALL {
-        let mut count = counters.errors.get(class);
-        show(&mut count);
-        counters.errors.add(class, count - counters.errors.get(class));
-    }
-}
-
-/// Calls `show` with every other number of a tick.
-pub(super) fn each_other(counts: &mut Counts, show: &mut impl FnMut(&mut u64)) {
-    let Counts { connections, turnover, starts, faults, tls, accounting, events, .. } = counts;
-    let numbers = [
-        &mut connections.open,
-        &mut connections.opening,
-        &mut connections.opened,
-        &mut connections.failed,
-        &mut connections.reopened,
-        &mut connections.served,
-        &mut connections.unsolicited,
-        &mut turnover.begun,
-        &mut turnover.established,
-        &mut turnover.failed,
-        &mut turnover.closed_by_us,
-        &mut turnover.closed_by_peer,
-        &mut turnover.crossed.connections,
-        &mut turnover.crossed.responses.0,
-        &mut turnover.crossed.responses.1,
-        &mut turnover.crossed.idle_ns.0,
-        &mut turnover.crossed.idle_ns.1,
-        &mut turnover.crossed.responses_most,
-        &mut starts.begun,
-        &mut starts.established,
-        &mut starts.failed,
-        &mut starts.pending,
-        &mut starts.unsent,
-        &mut starts.waited,
-        &mut tls.handshakes,
-        &mut tls.resumed,
-        &mut tls.refused,
-        &mut accounting.turns,
-        &mut accounting.turn_max_ns,
-        &mut accounting.turn_sum_ns,
-        &mut accounting.spin_ns,
-        &mut accounting.cpu_user_ns,
-        &mut accounting.cpu_system_ns,
-        &mut accounting.socket_bytes,
-        &mut accounting.stray_bytes,
-        &mut events.numbered,
-        &mut events.repeated,
-        &mut events.stamped,
-        &mut events.early,
-        &mut events.lost,
-        &mut events.refused,
-    ];
-    numbers.into_iter().for_each(&mut *show);
-    tls.failures.iter_mut().for_each(&mut *show);
-    faults.each_mut().for_each(&mut *show);
-}
-
 /// A tick as bytes. A tick of more than [`TICK_BYTES_MAX`] is sent in [`parts`].
 pub fn encode(tick: &SparseTick) -> Vec<u8> {
     let mut writer = Writer::default();
@@ -121,8 +47,7 @@ pub fn encode(tick: &SparseTick) -> Vec<u8> {
     writer.number(tick.begin_ns);
     writer.number(tick.end_ns - tick.begin_ns.min(tick.end_ns));
     writer.number(tick.fate_ns);
-    let mut plain = SparseTick { counts: tick.counts, ..SparseTick::empty(0, tick.phase, (0, 0)) };
-    plain.each_number(|number| writer.number(*number));
+    put_counts(&mut writer, tick.counts);
     writer.number(u64::from(tick.counts.tls.refused_status));
     writer.wide(tick.counts.accounting.in_flight_ns);
     writer.byte(u8::from(tick.warmup_fastest_ns.is_some()));
@@ -133,7 +58,7 @@ pub fn encode(tick: &SparseTick) -> Vec<u8> {
     tick.opened_on.iter().for_each(|count| writer.number(*count));
     writer.number(tick.targets.len() as u64);
     for (counters, latency) in &tick.targets {
-        each_counter(&mut counters.clone(), &mut |number: &mut u64| writer.number(*number));
+        put_counts(&mut writer, *counters);
         put_histogram(&mut writer, latency);
     }
     writer.number(tick.caught.len() as u64);
@@ -164,13 +89,7 @@ pub fn decode(bytes: &[u8]) -> Result<SparseTick, Malformed> {
         tick.crew = ThreadKind::Listening;
     }
     tick.fate_ns = reader.up_to(INSTANT_MAX_NS, "the latest fate")?;
-    let mut failed = Ok(());
-    tick.each_number(|number| match reader.up_to(COUNT_MAX, "a count") {
-        Ok(count) if failed.is_ok() => *number = count,
-        Ok(_) => {}
-        Err(error) => failed = failed.and(Err(error)),
-    });
-    failed?;
+    tick.counts = take_counts(&mut reader)?;
     let status = reader.up_to(u64::from(u16::MAX), "a status")?;
     tick.counts.tls.refused_status = status as u16;
     tick.counts.accounting.in_flight_ns = reader.wide()?;
@@ -184,7 +103,7 @@ pub fn decode(bytes: &[u8]) -> Result<SparseTick, Malformed> {
     };
     tick.codes = take_codes(&mut reader)?;
     tick.error_codes = take_codes(&mut reader)?;
-    for histogram in &mut tick.histograms {
+    for histogram in tick.histograms.iter_mut() {
         *histogram = take_histogram(&mut reader)?;
     }
     take_lists(&mut reader, &mut tick)?;
@@ -199,16 +118,7 @@ fn take_lists(reader: &mut Reader<'_>, tick: &mut SparseTick) -> Result<(), Malf
     }
     let targets = reader.count(TARGETS_REPORTED_MAX as usize, "targets")?;
     for _ in 0..targets {
-        let (mut counters, mut failed) = (Counters::default(), Ok(()));
-        each_counter(
-            &mut counters,
-            &mut |number: &mut u64| match reader.up_to(COUNT_MAX, "a count") {
-                Ok(count) => *number = count,
-                Err(error) => failed = failed.and(Err(error)),
-            },
-        );
-        failed?;
-        tick.targets.push((counters, take_histogram(reader)?));
+        tick.targets.push((take_counts(reader)?, take_histogram(reader)?));
     }
     for _ in 0..reader.count(KINDS_MAX, "kinds of failures")? {
         tick.caught.push(take_caught(reader)?);
@@ -217,6 +127,20 @@ fn take_lists(reader: &mut Reader<'_>, tick: &mut SparseTick) -> Result<(), Malf
         tick.subscriptions.push(take_subscription(reader)?);
     }
     Ok(())
+}
+
+/// Writes all numbers of some counts, in their order.
+fn put_counts(writer: &mut Writer, mut counts: impl Tally) {
+    counts.each_number(&mut |number| writer.number(*number));
+}
+
+fn take_counts<T: Tally + Default>(reader: &mut Reader<'_>) -> Result<T, Malformed> {
+    let (mut counts, mut taken) = (T::default(), Ok(()));
+    counts.each_number(&mut |number| {
+        let count = taken.and_then(|()| reader.up_to(COUNT_MAX, "a count"));
+        taken = count.map(|count| *number = count);
+    });
+    taken.map(|()| counts)
 }
 
 fn put_codes(writer: &mut Writer, codes: &StatusCodes) {
@@ -400,7 +324,7 @@ fn split(tick: &mut SparseTick) -> Option<SparseTick> {
         part.targets[place].1 = std::mem::take(&mut tick.targets[place].1);
         return Some(part);
     }
-    let mut filled = (0..tick.histograms.len()).filter(|one| !tick.histograms[*one].is_empty());
+    let mut filled = Dist::ALL.into_iter().filter(|dist| !tick.histograms[*dist].is_empty());
     let (first, _) = (filled.next()?, filled.next()?);
     part.histograms[first] = std::mem::take(&mut tick.histograms[first]);
     Some(part)

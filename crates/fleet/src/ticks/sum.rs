@@ -1,6 +1,7 @@
 //! Sums sparse ticks into one tick of the engine.
 
-use super::{HISTOGRAMS, SparseTick, histograms};
+use super::SparseTick;
+use model::dist::ByDist;
 use model::histogram::sparse::SparseSum;
 use model::order::OrderBy as _;
 use model::sample::{CAUGHT_MAX, Caught};
@@ -10,7 +11,7 @@ use model::tick::{Connections, Phase, Tick};
 #[derive(Debug, Default)]
 pub struct TickSum {
     tick: Option<Box<Tick>>,
-    distributions: Box<[SparseSum; HISTOGRAMS]>,
+    distributions: Box<ByDist<SparseSum>>,
     begins_ns: u128,
     ends_ns: u128,
     added: u64,
@@ -21,7 +22,7 @@ impl TickSum {
     pub fn add(&mut self, part: &SparseTick) {
         let tick = self.tick.get_or_insert_default();
         part.add_counts_to(tick);
-        for (sum, part) in self.distributions.iter_mut().zip(&part.histograms) {
+        for (sum, part) in self.distributions.iter_mut().zip(part.histograms.iter()) {
             sum.add(part);
         }
         keep_first_of_each_kind(&mut tick.caught);
@@ -40,7 +41,7 @@ impl TickSum {
     pub fn tick(&mut self, load: u32, phase: Phase, connections: Connections) -> &mut Tick {
         let parts = u128::from(self.added.max(1));
         let tick = self.tick.get_or_insert_default();
-        for (whole, sum) in histograms(tick).into_iter().zip(self.distributions.iter_mut()) {
+        for (whole, sum) in tick.histograms.iter_mut().zip(self.distributions.iter_mut()) {
             whole.add_sparse(&sum.take());
         }
         (tick.load, tick.phase) = (load, phase);

@@ -1,6 +1,7 @@
 //! A model of an agent's workers: they count the requests of a schedule, and report them in ticks.
 
 use engine::job::{Order, Pace};
+use model::dist::Dist;
 use model::tick::{Phase, Tick};
 
 const TENTH_NS: u64 = 100_000_000;
@@ -150,7 +151,7 @@ impl Worker {
                     _ => self.tick.unmeasured.unanswered += 1,
                 }
             }
-            self.tick.per_connection.record_n(5, 3);
+            self.tick.histograms[Dist::PerConnection].record_n(5, 3);
             self.tick.last = true;
             self.stage = Stage::Idle;
             self.window_ns = (u64::MAX, u64::MAX);
@@ -174,7 +175,7 @@ impl Worker {
                     tick.measured.completed += 1;
                     tick.measured.status[0] += 1;
                     // Small values keep the distributions of a world small.
-                    tick.latency.record_n((now_ns - sent_ns) / 10_000, 1);
+                    tick.histograms[Dist::Latency].record_n((now_ns - sent_ns) / 10_000, 1);
                 }
                 _ => tick.unmeasured.completed += 1,
             }

@@ -10,6 +10,7 @@ use fleet::key::ControllerKey;
 use fleet::message::{Ended, Facts, Id, Offer};
 use fleet::{agent, control};
 use model::curve::Curve;
+use model::dist::Dist;
 use model::fleet::{Part, Share, Shares};
 use model::load::{Arrival, Level, Life, Request, Spacing, Stop, Trial};
 use model::random::Random;
@@ -435,7 +436,7 @@ impl World {
             assert_eq!(read.last, 0, "nothing follows the last tick");
             read.measured += &tick.measured;
             read.unmeasured += &tick.unmeasured;
-            read.latencies += tick.latency.count();
+            read.latencies += tick.histograms[Dist::Latency].count();
             read.last += u32::from(tick.last);
             assert!(tick.end_ns >= tick.begin_ns && tick.end_ns <= control_ns + S);
             if tick.phase == Phase::Measure {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::gather::WindowEnds;
 use crate::record::held_back;
+use model::dist::Dist;
 use model::load::Spacing;
 use model::run::Outcome;
 use model::tick::{Phase, Tick};
@@ -19,8 +20,8 @@ fn visit() -> Visit {
         tick.end_ns = begin_ns + SECOND_NS / 10;
         tick.measured.completed = 100;
         tick.measured.status = [100, 0, 0, 0];
-        tick.latency.record_n(1_000_000, 100);
-        tick.service.record_n(500_000, 100);
+        tick.histograms[Dist::Latency].record_n(1_000_000, 100);
+        tick.histograms[Dist::Service].record_n(500_000, 100);
         tick.accounting.cpu_user_ns = 10_000_000;
         tick.accounting.in_flight_ns = 4 * u128::from(SECOND_NS / 10);
         if tenth == 19 {

@@ -1,7 +1,7 @@
 //! Ticks are the same after encoding and decoding, and other bytes are refused.
 
 use super::*;
-use crate::ticks::{HISTOGRAMS, TickSum, histograms};
+use crate::ticks::TickSum;
 use model::histogram::Histogram;
 use model::random::Random;
 use model::tick::{Connections, TargetTally, Tick};
@@ -22,7 +22,7 @@ pub fn filled(seed: u64, largest: u64) -> Tick {
         ..Tick::default()
     };
     let mut plain = SparseTick::empty(0, tick.phase, (0, 0));
-    plain.each_number(|number| *number = random.between(0, largest));
+    plain.counts.each_number(&mut |number| *number = random.between(0, largest));
     plain.counts.accounting.in_flight_ns = u128::from(random.draw());
     plain.counts.tls.refused_status = random.between(0, 999) as u16;
     tick.connections = plain.counts.connections;
@@ -38,7 +38,7 @@ pub fn filled(seed: u64, largest: u64) -> Tick {
             histogram.record_n(value_ns, random.between(1, 1_000));
         }
     };
-    histograms(&mut tick).into_iter().for_each(|histogram| fill(histogram, &mut random));
+    tick.histograms.iter_mut().for_each(|histogram| fill(histogram, &mut random));
     for _ in 0..random.between(0, 3) {
         let mut tally = TargetTally::default();
         fill(&mut tally.latency, &mut random);
@@ -108,7 +108,7 @@ fn what_is_too_large_for_one_message_goes_in_parts_that_add_up() {
     tick.subscriptions = (0..100_000)
         .map(|_| Subscription { received: random.between(0, 1 << 40), ..Subscription::default() })
         .collect();
-    for histogram in histograms(&mut tick) {
+    for histogram in tick.histograms.iter_mut() {
         (0..BUCKET_LAST).for_each(|bucket| histogram.record_n(values_of(bucket).0, 40_000));
     }
     let whole = SparseTick::of(ThreadKind::Requesting, &tick);
@@ -123,7 +123,7 @@ fn what_is_too_large_for_one_message_goes_in_parts_that_add_up() {
     }
     let added = sum.tick(whole.load, whole.phase, tick.connections);
     assert_eq!(added.measured, tick.measured);
-    assert_eq!(added.latency.buckets(), tick.latency.buckets());
+    assert_eq!(added.histograms[Dist::Latency].buckets(), tick.histograms[Dist::Latency].buckets());
     let received = |tick: &Tick| tick.subscriptions.iter().map(|one| one.received).sum::<u64>();
     assert_eq!((added.subscriptions.len(), received(added)), (100_000, received(&tick)));
 }
@@ -150,24 +150,20 @@ proptest! {
         let mut sum = TickSum::default();
         let mut expected = Tick::default();
         for seed in &seeds {
-            let mut tick = filled(*seed, 1 << 40);
+            let tick = filled(*seed, 1 << 40);
             sum.add(&decode(&encode(&SparseTick::of(ThreadKind::Requesting, &tick))).unwrap());
             expected.measured += &tick.measured;
             expected.unmeasured += &tick.unmeasured;
             expected.accounting += &tick.accounting;
             expected.codes.merge(&tick.codes);
-            for (sum, part) in histograms(&mut expected).into_iter().zip(histograms(&mut tick)) {
-                sum.merge(part);
-            }
+            expected.histograms.merge(&tick.histograms);
         }
         let added = sum.tick(1, Phase::Measure, Connections::default());
         prop_assert_eq!(added.measured, expected.measured);
         prop_assert_eq!(added.unmeasured, expected.unmeasured);
         prop_assert_eq!(added.accounting, expected.accounting);
         prop_assert_eq!(&added.codes, &expected.codes);
-        let pairs = histograms(added).into_iter().zip(histograms(&mut expected));
-        prop_assert_eq!(pairs.len(), HISTOGRAMS);
-        for (left, right) in pairs {
+        for (left, right) in added.histograms.iter().zip(expected.histograms.iter()) {
             prop_assert_eq!(left.buckets(), right.buckets());
             prop_assert_eq!(left.sum_ns(), right.sum_ns());
         }
