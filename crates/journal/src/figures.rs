@@ -13,8 +13,8 @@ use model::standing::{self, Standing};
 use model::tool::ToolRun;
 use model::verdict::{Ceiling, IntervalKind, Named as Verdict};
 use model::visit::{
-    best_point, bounds, costs_of, failures_of, figure_of, is_nothing, is_nothing_of_tool, least,
-    least_of, standing_of, standing_of_times, times_of,
+    best_point, bounds, failures_of, figure_of, is_nothing, is_nothing_of_tool, least, least_of,
+    standing_of,
 };
 use std::collections::BTreeMap;
 
@@ -344,10 +344,10 @@ fn why_absent(point: &Point, figure: Measured) -> String {
         return why;
     }
     match figure {
-        Measured::ServerUsPerRequest if costs_of(point).1.is_none() => {
+        Measured::ServerUsPerRequest if point.main_costs().1.is_none() => {
             "the server was not observed".to_string()
         }
-        Measured::P50 | Measured::P99 if times_of(point).is_some() => TOO_FEW.to_string(),
+        Measured::P50 | Measured::P99 if point.main_times().is_some() => TOO_FEW.to_string(),
         _ => "it was not measured".to_string(),
     }
 }
@@ -370,8 +370,8 @@ fn p999_of(of: &Record) -> Value {
     if let Some(least) = least(point, standing::Figure::P99_9) {
         return from_below(least / 1e9, Unit::Seconds);
     }
-    let standing = standing_of_times(point, standing::Figure::P99_9);
-    match times_of(point).and_then(|times| times.p99_9) {
+    let standing = point.standing_of_main(standing::Figure::P99_9);
+    match point.main_times().and_then(|times| times.p99_9) {
         Some(ns) => of_standing(ns as f64, &standing, None, (Unit::Seconds, 1e9)),
         None => Value::Unknown(standing.reason_unknown().unwrap_or_else(|| TOO_FEW.to_string())),
     }

@@ -34,7 +34,7 @@ pub(crate) fn answers_all(case: &Case<'_>) -> Option<bool> {
 
 fn reaches(case: &Case<'_>, rate: f64) -> Option<bool> {
     let point = case.point;
-    let offered = point.offered_rate.filter(|_| !point.is_churn())?;
+    let offered = point.offered_rate.filter(|_| !point.is_of_devices())?;
     let planned = offered * point.load.duration_s;
     let first = point.in_flight.first.unwrap_or(0.0);
     let edges = DEVIATIONS * (2.0 * first).sqrt();

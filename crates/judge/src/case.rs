@@ -1,10 +1,8 @@
 //! One measured point with its readings, and the questions that gates and walls ask about it.
 
-use crate::ramp::load_of;
 use crate::stats;
 use model::facts::{ClockOffset, CpuAccounting, HostFacts, ServerFacts};
 use model::histogram::Summary;
-use model::load::LoadModel;
 use model::load::{Hold, Life, Trial};
 use model::route::Address;
 use model::run::Point;
@@ -405,8 +403,8 @@ impl<'a> Case<'a> {
 
     /// The point of the ramp with the least load, if that is at most half of this one's.
     pub fn lightest(&self) -> Option<&'a Point> {
-        let least = *self.ramp.iter().min_by_key(|point| load_of(point))?;
-        (load_of(least) * 2 <= load_of(self.point)).then_some(least)
+        let least = *self.ramp.iter().min_by_key(|point| point.load_size())?;
+        (least.load_size() * 2 <= self.point.load_size()).then_some(least)
     }
 
     /// How many requests the server works on at once, over a ramp: the rate here times the duration
@@ -420,16 +418,16 @@ impl<'a> Case<'a> {
     /// Whether the rate still followed the load up to this point: from the next lighter level it
     /// grew by more than half as much as the load did. None without a ramp.
     pub fn still_grows(&self) -> Option<bool> {
-        let is_lighter = |point: &&&Point| load_of(point) * 4 <= load_of(self.point) * 3;
-        let lighter = self.ramp.iter().filter(is_lighter).max_by_key(|point| load_of(point))?;
-        let load = load_of(self.point) as f64 / load_of(lighter).max(1) as f64;
+        let is_lighter = |point: &&&Point| point.load_size() * 4 <= self.point.load_size() * 3;
+        let lighter = self.ramp.iter().filter(is_lighter).max_by_key(|point| point.load_size())?;
+        let load = self.point.load_size() as f64 / lighter.load_size().max(1) as f64;
         let rate = self.point.headline_rate() / lighter.headline_rate().max(f64::MIN_POSITIVE);
         Some(rate.ln() > load.ln() / 2.0)
     }
 
     /// Whether requests are due on a schedule. The schedule of devices is one of connections.
     pub fn is_open(&self) -> bool {
-        self.point.load.model == LoadModel::Open && !self.point.is_churn()
+        self.point.is_open_loop()
     }
 
     /// Share of the planned requests that found no free slot: those that waited for one, and those

@@ -8,7 +8,7 @@ use crate::case::{Case, percent};
 use crate::gates;
 use crate::next::{look_at, ramp_command, what_would_tell};
 use crate::odds::{self, Speaking};
-use crate::ramp::{ceiling, load_of};
+use crate::ramp::ceiling;
 use crate::remaining::{self, Remaining};
 use crate::waits::{self, Waits};
 use crate::walls::relations::{self, Relation, relates};
@@ -16,11 +16,10 @@ use crate::walls::{
     self, ACCOUNTS, APPLICATION, CLIENT, COUNTED, Family, Listed, MEASUREMENT, OFFERED, PATH,
     SERVER, Seen, Test, elimination,
 };
-use model::load::{Hold, Question};
+use model::load::Question;
 use model::objective::ObjectiveStanding;
 use model::run::Residence;
 use model::step::Step;
-use model::units::show_count;
 use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, GateId, Named, Verdict};
 use model::wall::{Side, WallId};
 use std::slice;
@@ -439,7 +438,7 @@ const BEYOND: &str = "the wall is beyond the generator: on the path or at the se
 /// places inside the server: both are full.
 fn one_level(case: &Case<'_>, verdict: Verdict) -> Verdict {
     let inside = case.point.residence.and_then(|residence| residence.inside_server);
-    let of = case.point.in_flight.mean.filter(|_| !case.is_open() && !case.point.is_churn());
+    let of = case.point.in_flight.mean.filter(|_| case.point.is_closed_loop());
     match (inside, of) {
         (Some(inside), Some(of)) if inside > INSIDE * of => {
             let most = u64::from(case.point.load.connections) * 2;
@@ -464,8 +463,8 @@ const ONE_LEVEL: &str = "the requests were inside the server at this load; more 
 
 /// Names a level of closed loop at a watched server that shows no queue and nothing else.
 fn untold(case: &Case<'_>, verdict: Verdict) -> Verdict {
-    let is_one = case.ramp.is_empty() && !case.is_open() && !case.point.is_churn();
-    let is_watched = case.server.is_some() && case.point.events.is_none();
+    let is_one = case.ramp.is_empty() && case.point.is_closed_loop();
+    let is_watched = case.server.is_some() && case.point.events().is_none();
     match is_one && is_watched && waits::of(case) == Waits::NotKnown {
         true => Verdict { name: UNTOLD.to_string(), ..verdict },
         false => verdict,
@@ -497,21 +496,9 @@ fn none(case: &Case<'_>, seen: Seen) -> Verdict {
         let name = "no trial decided whether the objective holds".to_string();
         return Verdict { name, ..unknown(case, seen) };
     }
-    let limit = if is_search {
-        "the objective".to_string()
-    } else if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
-        "the number of devices".to_string()
-    } else if case.point.is_churn() && case.point.load.rate.is_some() {
-        "the asked rate of connections".to_string()
-    } else if case.point.is_churn() {
-        "the number of devices and their hold".to_string()
-    } else if let Some(events) = &case.point.events {
-        let what = if events.writers > 0 { "writes" } else { "events the server sends by itself" };
-        format!("the rate of {what}")
-    } else if case.is_open() {
-        "the asked rate".to_string()
-    } else {
-        format!("{} requests in flight", show_count(load_of(case.point) as f64))
+    let limit = match is_search {
+        true => "the objective".to_string(),
+        false => case.point.limit_phrase(),
     };
     Verdict {
         wall: Named::None,

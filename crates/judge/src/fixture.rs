@@ -14,6 +14,7 @@ use model::run::{
 };
 use model::series::{Second, Spread};
 use model::standing::{Figure, Standing, Standings};
+use model::subject::Subject;
 use model::tick::Counters;
 use model::verdict::{Confidence, Named, Verdict};
 use model::wall::Side;
@@ -137,8 +138,7 @@ impl Fixture {
             window_ns: (0, SECONDS * 1_000_000_000),
             stopped: None,
             connections: connection_info(connections),
-            turnover: None,
-            events: None,
+            subject: Subject::Requests(None),
             requests: RequestInfo {
                 retried: 0,
                 planned: None,

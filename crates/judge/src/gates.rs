@@ -264,7 +264,7 @@ pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
         GateId::Window => matches!(case.trial.stop, Stop::AfterNs(_)),
         GateId::Steadiness => case.point.load.curve.is_none(),
         id if OF_AGENTS.contains(&id) => !case.point.agents.is_empty(),
-        id => case.point.events.is_some() || !OF_EVENTS.contains(&id),
+        id => case.point.events().is_some() || !OF_EVENTS.contains(&id),
     };
     GATES.iter().filter(is_asked).map(gate).collect()
 }

@@ -35,10 +35,10 @@ pub(crate) fn what_would_tell(case: &Case<'_>) -> Vec<Step> {
 
 pub(crate) fn ramp_command(case: &Case<'_>) -> Step {
     let url = &case.trial.url;
-    if case.point.is_churn() {
+    if case.point.is_of_devices() {
         return case.churn_command(4);
     }
-    if let Some(events) = &case.point.events {
+    if let Some(events) = case.point.events() {
         let more = (u64::from(case.point.load.connections) * 4).to_string();
         let writers = (events.writers * 2).max(1).to_string();
         return Step::command(["fanout", url, "-c", &more, "--writers", &writers]);
@@ -54,7 +54,7 @@ pub(crate) fn ramp_command(case: &Case<'_>) -> Step {
 
 /// The server's CPUs have slack, so a profile shows what it waits for.
 pub(crate) fn what_it_waits_in(case: &Case<'_>) -> Step {
-    if case.point.is_churn() || case.point.events.is_some() {
+    if !case.point.is_of_requests() {
         return "profile what the server waits for; its CPUs have slack".into();
     }
     let load = &case.point.load;
@@ -75,7 +75,7 @@ fn watch_the_server(case: &Case<'_>) -> &'static str {
 /// The command that shows one response to what failed: a stream that was refused, else a request
 /// of the target of a mix that failed most often.
 pub(crate) fn look_at(option: &str, trial: &Trial, points: &[Point]) -> String {
-    let refused = points.iter().filter_map(|point| point.events.as_ref());
+    let refused = points.iter().filter_map(|point| point.events());
     let has_no_stream = { refused }.any(|events| events.subscribers.accepted == 0);
     let stream = trial.fanout.as_ref().and_then(|fanout| fanout.streams.first());
     let worst = points.last().and_then(|point| {

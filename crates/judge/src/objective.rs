@@ -137,7 +137,7 @@ fn connecting(term: &Term, statistic: Statistic, point: &Point) -> TermFinding {
         return found;
     }
     let is_tried = |one: &&TurnoverInfo| one.begun + one.established + one.failed > 0;
-    let of_window = point.turnover.as_ref().filter(is_tried);
+    let of_window = point.turnover().filter(is_tried);
     let (known, bad) = match (point.starts(), of_window) {
         (Some(starts), _) => (&starts.connect_ns, starts.missed()),
         (None, Some(turnover)) => (&turnover.connect_ns, turnover.failed + stuck(turnover)),
@@ -403,8 +403,8 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::fanout::EventInfo;
-    use model::load::{Hold, Life};
     use model::objective::ObjectiveStanding;
+    use model::subject::Subject;
 
     fn judged(text: &str, point: &Point) -> Expectation {
         let found = at_point(&text.parse().unwrap(), point);
@@ -436,7 +436,10 @@ mod tests {
             ..StartInfo::default()
         };
         let mut judged = |text: &str, starts: StartInfo| {
-            point.turnover = Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
+            point.subject = Subject::Requests(Some(TurnoverInfo {
+                starts: Some(starts),
+                ..TurnoverInfo::default()
+            }));
             judged(text, &point).met
         };
         let sound = || starts(times(3, 0), times(3, 0), 0);
@@ -466,7 +469,7 @@ mod tests {
         let found = |turnover: TurnoverInfo| {
             let mut point = point();
             point.connections.connect_ns = Summary { p99: Some(50_000), ..times(8000, 0) };
-            point.turnover = Some(turnover);
+            point.subject = Subject::Requests(Some(turnover));
             judged("connect.p99<5ms", &point)
         };
         let of = |begun, established, failed| TurnoverInfo {
@@ -490,14 +493,15 @@ mod tests {
         let mut point = point();
         let is_met = |point: &Point| judged("rate>=3k", point).met;
         assert_eq!(is_met(&point), Some(false), "1000 requests/s");
-        point.turnover = Some(TurnoverInfo { rate: 4000.0, ..TurnoverInfo::default() });
+        point.subject =
+            Subject::Requests(Some(TurnoverInfo { rate: 4000.0, ..TurnoverInfo::default() }));
         assert_eq!(is_met(&point), Some(false), "connections that are no devices");
-        point.load.life = Some(Life { hold: Some(Hold::Forever), ..Life::default() });
+        point.subject = Subject::Held(TurnoverInfo { rate: 4000.0, ..TurnoverInfo::default() });
         let found = judged("rate>=3k", &point);
         assert_eq!((found.met, found.measured), (Some(true), Some(4000.0)));
         point.rate = 5000.0;
         assert_eq!(judged("rate>=4.5k", &point).met, Some(false), "of connections alone");
-        point.events = Some(EventInfo { rate: 50_000.0, ..EventInfo::default() });
+        point.subject = Subject::Events(EventInfo { rate: 50_000.0, ..EventInfo::default() });
         assert_eq!(judged("rate>=3k", &point).measured, Some(50_000.0));
     }
 
@@ -508,7 +512,10 @@ mod tests {
         (point.requests.failed, point.requests.unanswered) = (0, 0);
         let starts =
             StartInfo { begun: 90, failed: 4, pending: 1, unsent: 10, ..StartInfo::default() };
-        point.turnover = Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
+        point.subject = Subject::Requests(Some(TurnoverInfo {
+            starts: Some(starts),
+            ..TurnoverInfo::default()
+        }));
         let found = judged("errors<15%", &point);
         assert_eq!((found.measured, found.met), (Some(15.0), Some(false)), "{}", found.why);
     }

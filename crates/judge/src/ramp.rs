@@ -28,27 +28,6 @@ pub enum Trend {
     },
 }
 
-/// The load of a point: requests in flight or devices in closed loop, requests or connections per
-/// second in open loop.
-pub fn load_of(point: &Point) -> u64 {
-    match point.load.rate {
-        Some(rate) => rate.round() as u64,
-        None if point.is_churn() => u64::from(point.load.connections),
-        None => u64::from(point.load.connections) * u64::from(point.load.depth),
-    }
-}
-
-/// The same with its unit.
-pub fn load_phrase(point: &Point) -> String {
-    let unit = match (point.load.rate.is_some(), point.is_churn()) {
-        (true, true) => "connections/s asked for",
-        (true, false) => "requests/s asked for",
-        (false, true) => "devices",
-        (false, false) => "in flight",
-    };
-    format!("{} {unit}", load_of(point))
-}
-
 /// Index of the last visit of each level: a repeated visit replaces the earlier one.
 pub fn last_visits(points: &[Point]) -> Vec<usize> {
     let is_last = |index: &usize| {
@@ -69,7 +48,7 @@ pub fn shape(points: &[&Point]) -> Trend {
         return if few { Trend::TooFew } else { Trend::Rising };
     }
     let range = levels[found.first].load..=levels[found.last].load;
-    let is_on = |index: &usize| range.contains(&load_of(points[*index]));
+    let is_on = |index: &usize| range.contains(&points[*index].load_size());
     let plateau: Vec<usize> = (0..points.len()).filter(is_on).collect();
     Trend::Flat { knee: plateau[0], plateau }
 }
@@ -78,7 +57,7 @@ pub fn shape(points: &[&Point]) -> Trend {
 fn levels(points: &[&Point]) -> Vec<plateau::LoadRates> {
     let mut by_load: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for point in points {
-        by_load.entry(load_of(point)).or_default().push(point.headline_rate());
+        by_load.entry(point.load_size()).or_default().push(point.headline_rate());
     }
     by_load.into_iter().map(|(load, rates)| plateau::LoadRates { load, rates }).collect()
 }

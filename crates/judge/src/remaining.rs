@@ -7,7 +7,6 @@
 
 use crate::case::{Case, percent};
 use crate::next::{ramp_command, what_it_waits_in};
-use crate::ramp::load_of;
 use crate::walls::{Family, Seen, refused_beside, takes_turns, unexplained_stalls};
 use model::units::{show_count, show_ns};
 use model::verdict::{Alternative, Named};
@@ -92,7 +91,7 @@ fn with_places(case: &Case<'_>, seen: Seen) -> Seen {
             "requests the server works on at once: {}/s x {} at {} in flight",
             show_count(case.point.rate),
             show_ns(light.service_ns.mean.unwrap_or(0) as f64),
-            load_of(light)
+            light.load_size()
         ),
         format!("{places:.1}"),
         "the places of the pool, if the wall is a pool",

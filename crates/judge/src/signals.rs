@@ -115,7 +115,7 @@ fn noise(point: &Point, verdict: &Verdict) -> Option<f64> {
 fn connection_rate(case: &Case<'_>) -> Option<f64> {
     let point = case.point;
     let reopened = point.connections.reopened as f64;
-    point.turnover.as_ref().map(|turnover| turnover.rate).or_else(|| {
+    point.turnover().map(|turnover| turnover.rate).or_else(|| {
         let seconds = case.window_s();
         (seconds > 0.0).then(|| reopened / seconds)
     })
@@ -323,7 +323,7 @@ fn ports(case: &Case<'_>) -> Option<f64> {
     let mut ends = range.split_whitespace().map(str::parse::<u64>);
     let (Some(Ok(first)), Some(Ok(last))) = (ends.next(), ends.next()) else { return None };
     let held = *case.observed.sockets.as_ref()?.get("TCP.tw")?;
-    let open = case.point.turnover.as_ref().map(|turnover| turnover.open_after);
+    let open = case.point.turnover().map(|turnover| turnover.open_after);
     let open = open.unwrap_or(case.point.connections.opened);
     let ends = case.trial.sources.len().max(1) * case.trial.addresses.len().max(1);
     let ports = (last.checked_sub(first)? + 1) * ends as u64;

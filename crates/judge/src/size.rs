@@ -55,7 +55,7 @@ pub fn size(record: &Record, wish: Wish) -> Result<Sizing, String> {
     let points = &record.points;
     let is_valid = |index: &usize| gates::is_rate_known(&points[*index]);
     let valid: Vec<usize> = last_visits(points).into_iter().filter(is_valid).collect();
-    if points.iter().any(Point::is_churn) {
+    if points.iter().any(Point::is_of_devices) {
         return Err("the run counts connections of devices, not requests".to_string());
     }
     let fastest = valid

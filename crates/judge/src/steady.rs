@@ -1,7 +1,6 @@
 //! Whether a measured window shows one rate, or several.
 
 use crate::stats;
-use model::load::LoadModel;
 use model::run::Point;
 
 /// A shift of the mean larger than this share makes the window unsteady.
@@ -114,8 +113,7 @@ const PARTS_MIN: usize = 5;
 /// Tenths of a second of one round, if responses arrive in rounds; otherwise 0. In closed loop,
 /// requests that were sent together come back together.
 fn round_of(point: &Point) -> usize {
-    let is_stepped =
-        point.load.model == LoadModel::Closed && !point.is_churn() && point.events.is_none();
+    let is_stepped = point.is_closed_loop() && point.is_of_requests();
     let round_ns = point.service_ns.p50.filter(|_| is_stepped).unwrap_or(0);
     (round_ns as f64 / 1e8).round() as usize
 }

@@ -17,6 +17,7 @@ use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Point, RequestInfo, Unmeasured,
 };
 use model::standing::{Figure, LATENCIES, Standing, Standings};
+use model::subject::Subject;
 use model::tool::{ToolCost, ToolRun};
 use model::verdict::{Gate, GateId, Verdict};
 use observe::Observed;
@@ -159,8 +160,7 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         window_ns: run.window_ns,
         stopped: None,
         connections: ConnectionInfo::default(),
-        turnover: None,
-        events: None,
+        subject: Subject::Requests(None),
         requests: RequestInfo {
             sent: count(&told.requests),
             completed: count(&told.good),

@@ -8,7 +8,7 @@
 use crate::case::Case;
 use crate::decide::{RampSays, decide, undecided};
 use crate::next::look_at;
-use crate::ramp::{self, Trend, last_visits, load_of, load_phrase};
+use crate::ramp::{self, Trend, last_visits};
 use crate::walls::{COUNTED, Family, Seen};
 use crate::{fleet, gates, objective, perturb, ramp::ceiling, residence};
 use model::facts::{ClockOffset, HostFacts};
@@ -157,8 +157,8 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
         Trend::Rising => decide(&case(last), Some(&shape_evidence(&rated, &shape))),
         Trend::Flat { plateau, .. } => {
             let visits: Vec<&Point> = plateau.iter().map(|at| rated[*at]).collect();
-            let loads = visits.iter().map(|visit| load_of(visit)).collect::<BTreeSet<_>>();
-            let is_on = |index: &usize| loads.contains(&load_of(&points[*index]));
+            let loads = visits.iter().map(|visit| visit.load_size()).collect::<BTreeSet<_>>();
+            let is_on = |index: &usize| loads.contains(&points[*index].load_size());
             let decisive: Vec<usize> = usable.iter().copied().filter(is_on).collect();
             let evidence = shape_evidence(&rated, &shape);
             let decided: Vec<_> =
@@ -169,7 +169,7 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
                 false => {
                     let verdict = of_plateau(majority(&decided, &rates), &visits, context.trial);
                     let most = loads.last().copied().unwrap_or(0);
-                    let beyond = usable.last().filter(|index| load_of(&points[**index]) > most);
+                    let beyond = usable.last().filter(|index| points[**index].load_size() > most);
                     let beyond = beyond.map(|index| decide(&case(*index), Some(&evidence)));
                     beyond.map_or(verdict.clone(), |beyond| of_decline(verdict, beyond))
                 }
@@ -179,7 +179,7 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
     if !matches!(shape, Trend::Flat { .. })
         && let Some(one) = &verdict.ceiling
     {
-        let is_same = |point: &&&Point| load_of(point) == load_of(&points[last]);
+        let is_same = |point: &&&Point| point.load_size() == points[last].load_size();
         let visits: Vec<&Point> = rated.iter().filter(is_same).copied().collect();
         if visits.len() > 1 {
             verdict.ceiling = ceiling(&visits, one.kind);
@@ -191,7 +191,7 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
     let unknown: Vec<_> = last_visits
         .iter()
         .filter(|index| !gates::is_rate_known(&points[**index]))
-        .map(|index| load_of(&points[*index]).to_string())
+        .map(|index| points[*index].load_size().to_string())
         .collect();
     if !unknown.is_empty() && last_visits.len() > 1 {
         let (count, of, list) = (unknown.len(), last_visits.len(), unknown.join(", "));
@@ -208,10 +208,10 @@ fn at_least_the_best(claim: Option<Ceiling>, rated: &[&Point]) -> Option<Ceiling
         return Some(bound);
     }
     let of_load = |load: u64| {
-        let visits = rated.iter().filter(|point| load_of(point) == load);
+        let visits = rated.iter().filter(|point| point.load_size() == load);
         ceiling(&visits.copied().collect::<Vec<_>>(), CeilingKind::AtLeast)
     };
-    let loads: BTreeSet<u64> = rated.iter().map(|point| load_of(point)).collect();
+    let loads: BTreeSet<u64> = rated.iter().map(|point| point.load_size()).collect();
     let all = loads.into_iter().filter_map(of_load);
     let best = all.max_by(|left, right| left.rate.total_cmp(&right.rate));
     Some(match best.filter(|best| best.rate > bound.rate) {
@@ -226,7 +226,7 @@ fn of_plateau(mut verdict: Verdict, visits: &[&Point], trial: &Trial) -> Verdict
     verdict.ceiling = ceiling(visits, kind);
     let Some(ceiling) = &mut verdict.ceiling else { return verdict };
     let closed = visits.first().filter(|point| point.load.model == LoadModel::Closed);
-    ceiling.knee_in_flight = closed.map(|point| load_of(point));
+    ceiling.knee_in_flight = closed.map(|point| point.load_size());
     // Devices are visited once at each level.
     if ceiling.interval != IntervalKind::Visits95 && trial.question == Question::Ramp {
         verdict.next.push(more_visits(trial, visits));
@@ -305,7 +305,7 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
 
 /// The shape of the ramp as evidence.
 fn shape_evidence(points: &[&Point], shape: &Trend) -> RampSays {
-    let is_wider = |last: usize, knee: usize| load_of(points[last]) > load_of(points[knee]);
+    let is_wider = |last: usize, knee: usize| points[last].load_size() > points[knee].load_size();
     let (from, to) = match shape {
         Trend::Flat { knee, plateau } if is_wider(plateau[plateau.len() - 1], *knee) => {
             (points[*knee], points[plateau[plateau.len() - 1]])
@@ -314,7 +314,7 @@ fn shape_evidence(points: &[&Point], shape: &Trend) -> RampSays {
         _ => {
             // The last points may be visits of one load.
             let to = points[points.len() - 1];
-            let before = points.iter().rev().find(|point| load_of(point) < load_of(to));
+            let before = points.iter().rev().find(|point| point.load_size() < to.load_size());
             (before.copied().unwrap_or(points[points.len() - 2]), to)
         }
     };
@@ -323,7 +323,7 @@ fn shape_evidence(points: &[&Point], shape: &Trend) -> RampSays {
         true => format!("{:+.1} %", (rates.1 / rates.0 - 1.0) * 100.0),
         false => format!("0/s to {}/s", model::units::show_count(rates.1)),
     };
-    let value = format!("{change} from {} to {}", load_of(from), load_phrase(to));
+    let value = format!("{change} from {} to {}", from.load_size(), to.load_phrase());
     let is_rising = *shape == Trend::Rising;
     let rule = match is_rising {
         true => "still rising: no wall yet",

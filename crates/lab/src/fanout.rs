@@ -15,6 +15,7 @@ use model::fleet::Share;
 use model::load::{Fanout, Trial};
 use model::route::Address;
 use model::run::{CpuCost, Point, count_errors};
+use model::subject::Subject;
 use model::tick::ThreadKind;
 use model::units::NS_PER_MS;
 use remote::WallZero;
@@ -179,7 +180,7 @@ pub fn complete(
         cpus.filter(|_| received > 0).map(|cpus| cpus * duration_s * 1e6 / received as f64)
     };
     let is_known = staleness_error.is_ok();
-    point.events = Some(EventInfo {
+    point.subject = Subject::Events(EventInfo {
         streams: fanout.streams.len() as u64,
         writers: u64::from(fanout.writers),
         received,

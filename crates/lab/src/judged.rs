@@ -17,6 +17,7 @@ use model::profile::ProfileRecord;
 use model::run::{Outcome, Point, Record, SCHEMA, Target};
 use model::search::SearchRecord;
 use model::series::Opening;
+use model::subject::Subject;
 
 /// What a point is made of, besides its visit.
 pub(crate) struct Making<'a> {
@@ -35,7 +36,8 @@ impl Making<'_> {
         let (trial, level) = (self.context.trial, &self.crews.level);
         let mut point = point::make(trial, &self.crews.asking, self.attempt, visit, of);
         point.load.connections = level.connections;
-        point.turnover = turnover::info(level, visit, openings, self.before_bytes);
+        let turnover = turnover::info(level, visit, openings, self.before_bytes);
+        point.subject = Subject::of_life(Some(&level.life), turnover);
         if let Some(fanout) = &trial.fanout {
             point = fanout::complete(point, fanout, visit, of, self.stamps);
         }

@@ -19,6 +19,7 @@ use model::run::{
 };
 use model::series::{Moments, Second};
 use model::standing::Standings;
+use model::subject::Subject;
 use model::tick::{Crossed, ErrorClass, Parts};
 use model::tls::ProxyChoice;
 use std::collections::BTreeMap;
@@ -56,8 +57,7 @@ pub(crate) fn make(
         window_ns,
         stopped: visit.stopped.clone(),
         connections: connection_info(trial, level, gathered),
-        turnover: None,
-        events: None,
+        subject: Subject::Requests(None),
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
         status: count_status(&gathered.measured),

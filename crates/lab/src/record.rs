@@ -22,7 +22,7 @@ use model::facts::HostFacts;
 use model::fault::Fault;
 use model::fleet::{AgentPoint, FleetAccount, FleetRecord, Share};
 use model::histogram::Histogram;
-use model::load::{Level, LoadModel, Stop, Trial};
+use model::load::{Level, Stop, Trial};
 use model::perturbation::Perturbation;
 use model::profile::ProfileRecord;
 use model::route::Route;
@@ -328,7 +328,7 @@ impl<'a> RunBuilder<'a> {
 fn leave_open(point: &mut Point, stop: Stop, latency: &Histogram) {
     let unaccounted = AgentPoint::sum(&point.agents).unaccounted;
     // On a schedule of devices, connections are due.
-    if unaccounted == 0 || point.is_churn() {
+    if unaccounted == 0 || point.is_of_devices() {
         return;
     }
     let requests = &mut point.requests;
@@ -397,10 +397,9 @@ fn early(level: &Level, visit: &Visit) -> Option<String> {
 pub(crate) fn held_back(point: &Point) -> Option<String> {
     let InFlight { mean, limit, .. } = point.in_flight;
     let mean = mean.filter(|mean| *mean < 0.9 * limit as f64)?;
-    let is_closed_loop = point.load.model == LoadModel::Closed && !point.is_churn();
     // A connection that crossed a request is opened again at once.
     let failed = point.errors.values().sum::<u64>().saturating_sub(point.unprocessed());
-    (is_closed_loop && failed > 0).then(|| {
+    (point.is_closed_loop() && failed > 0).then(|| {
         format!(
             "{} connections: {mean:.1} of {limit} requests were in flight on average, because \
              connections failed, and ceiling waits 5 ms to 1 s before it opens one again; the \

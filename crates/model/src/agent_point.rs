@@ -9,7 +9,7 @@ impl AgentPoint {
     /// the busy share of its busiest worker, from the readings of its host.
     pub fn of(agent: &str, point: &Point, cpus: u32, worker_busy: Option<f64>) -> Self {
         let requests = &point.requests;
-        let starts = point.turnover.as_ref().and_then(|turnover| turnover.starts.as_ref());
+        let starts = point.starts();
         let is_broken = |gate: &&Gate| gate.ok == Some(false);
         let busy = |used: f64| used / f64::from(cpus.max(1));
         Self {

@@ -55,6 +55,7 @@ pub mod run;
 pub mod size;
 pub mod standing;
 pub mod step;
+pub mod subject;
 pub mod verdict;
 pub mod visit;
 pub mod wall;

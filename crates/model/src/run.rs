@@ -7,7 +7,6 @@
 use crate::check::Check;
 use crate::curve::Curve;
 use crate::facts::{FarHost, HostFacts, ServerFacts};
-use crate::fanout::EventInfo;
 use crate::fault::{self, Fault};
 use crate::fleet::{AgentPoint, FleetRecord};
 use crate::histogram::{Histogram, Summary};
@@ -24,6 +23,7 @@ use crate::sample::ResponseSample;
 use crate::search::SearchRecord;
 use crate::series::{Moments, Opening, Second, Spread};
 use crate::standing::{Figure, Standing, Standings};
+use crate::subject::Subject;
 use crate::tick::{Counters, ErrorClass, StatusCodes, TargetTally};
 use crate::tls::TlsInfo;
 use crate::tool::ToolRun;
@@ -131,6 +131,7 @@ pub struct EndUse {
 
 /// One visit of one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Point {
     /// What was applied.
     pub load: LoadInfo,
@@ -145,10 +146,9 @@ pub struct Point {
     pub stopped: Option<Stopped>,
     /// Outcomes of connections.
     pub connections: ConnectionInfo,
-    /// Connections that came and went, in churn.
-    pub turnover: Option<TurnoverInfo>,
-    /// Events that subscribers received; all other figures are then those of the writers.
-    pub events: Option<EventInfo>,
+    /// What it is about: `turnover` and `events` in the record, each null where there is none.
+    #[serde(flatten)]
+    pub subject: Subject,
     /// Outcomes of requests sent in the window.
     pub requests: RequestInfo,
     /// Complete responses by status class.
@@ -239,40 +239,9 @@ impl Point {
         errors.saturating_sub(self.error_codes.values().sum())
     }
 
-    /// Connections that were planned, where there are any.
-    pub fn starts(&self) -> Option<&StartInfo> {
-        self.turnover.as_ref()?.starts.as_ref()
-    }
-
     /// Errors of a class; nothing when the record does not have the class.
     pub fn errors_of(&self, class: ErrorClass) -> Option<u64> {
         self.errors.get(class.name()).copied()
-    }
-
-    /// Whether connections are devices, so that connections and not requests are counted.
-    pub fn is_churn(&self) -> bool {
-        self.load.life.is_some_and(|life| life.hold.is_some())
-    }
-
-    /// Whether there was no response, good or bad; for devices that only hold their connection,
-    /// whether none was opened.
-    pub fn is_silent(&self) -> bool {
-        if self.events.as_ref().is_some_and(|events| events.subscribers.accepted > 0) {
-            return false;
-        }
-        let asked_nothing = self.requests.sent == 0 && self.unmeasured.sent == 0;
-        if self.is_churn() && asked_nothing {
-            return self.connections.opened == 0;
-        }
-        self.unmeasured.completed == 0 && self.status.values().all(|count| *count == 0)
-    }
-
-    /// Whether there were responses and each one failed by its status or a check; for events,
-    /// whether no stream was accepted either.
-    pub fn is_refused(&self) -> bool {
-        let arrived = self.status.values().any(|count| *count > 0);
-        let has_stream = self.events.as_ref().is_some_and(|events| events.subscribers.accepted > 0);
-        arrived && self.requests.completed == 0 && self.rate == 0.0 && !has_stream
     }
 
     /// Where no response was whole and most requests failed for what came: what was wrong with it.
@@ -286,42 +255,9 @@ impl Point {
         (2 * faulty >= all).then_some(fault)
     }
 
-    /// Whether nothing good came of it: no good response, and no event; in a fan-out, no stream
-    /// that was accepted; for devices that only hold their connection, none that was opened.
-    pub fn is_fruitless(&self) -> bool {
-        let RequestInfo { sent, completed, .. } = self.requests;
-        let asked = sent + self.unmeasured.sent > 0;
-        // Good responses of the warm-up count where the window had no requests.
-        let of_warmup = sent == 0 && self.unmeasured.completed > 0;
-        let good = completed > 0 || self.rate > 0.0 || of_warmup;
-        match &self.events {
-            Some(events) if events.subscribers.accepted == 0 => true,
-            Some(events) => asked && !good && events.rate == 0.0,
-            None if asked => !good,
-            None => self.is_churn() && self.connections.opened == 0,
-        }
-    }
-
-    /// Good responses that arrived in the window, where they are so few that their rate is only
-    /// bounded; nothing where something else is counted.
-    pub fn few_responses(&self) -> Option<u64> {
-        let counts_others = self.is_churn() || self.events.is_some();
-        let arrived = self.requests.arrived.filter(|_| !counts_others);
-        arrived.filter(|arrived| (1..FEW_RESPONSES).contains(arrived))
-    }
-
     /// Requests that failed because the server did not process them; part of `requests.failed`.
     pub fn unprocessed(&self) -> u64 {
         self.errors_of(ErrorClass::Unprocessed).unwrap_or(0)
-    }
-
-    /// The main rate, per second: completed requests, connections of devices, or events.
-    pub fn headline_rate(&self) -> f64 {
-        match (&self.turnover, &self.events) {
-            (_, Some(events)) => events.rate,
-            (Some(turnover), _) if self.is_churn() => turnover.rate,
-            _ => self.rate,
-        }
     }
 
     /// Responses of the window per second, good or not: CPU time per request times this is the CPU
@@ -335,13 +271,6 @@ impl Point {
     /// Requests of the window with a response, and those of them whose response was good.
     pub fn responses(&self) -> (u64, u64) {
         (self.status.values().sum(), self.requests.completed)
-    }
-
-    /// Whether requests were sent or should have been: devices may only hold connections, and
-    /// subscribers only receive.
-    pub fn asks(&self) -> bool {
-        let writers = self.events.as_ref().map(|events| events.writers);
-        self.requests.sent > 0 || !self.is_churn() && writers != Some(0)
     }
 }
 

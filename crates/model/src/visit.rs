@@ -40,17 +40,7 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
 /// that never opened has no rate. A fan-out whose streams are all there, without a writer of ours
 /// and without a missing event, may have had nothing to send.
 pub fn is_nothing(point: &Point, figure: Figure) -> bool {
-    let requests = &point.requests;
-    let is_asked = match (&point.events, &point.turnover) {
-        (Some(events), _) => {
-            let streams = &events.subscribers;
-            let is_missing = events.delivery.is_some_and(|delivery| delivery.missing > 0);
-            streams.accepted < streams.asked || is_missing || requests.sent > 0
-        }
-        (None, Some(turnover)) if point.is_churn() => turnover.begun > 0,
-        (None, _) => requests.sent + requests.unsent + point.connections.failed > 0,
-    };
-    figure == Figure::Rate && is_asked && rate_asked(point) == Some(0.0)
+    figure == Figure::Rate && point.is_asked() && rate_asked(point) == Some(0.0)
 }
 
 /// The same for another tool, by its own counts.
@@ -98,19 +88,19 @@ pub fn least_of(point: &Point, figure: Figure) -> Option<f64> {
     }
 }
 
-/// The least that a percentile of [`times_of`] can be, where it falls among the requests without a
-/// good response, which rank as slower than all others: the largest time that the record has below
-/// it, 0 without any. Nothing where it does not, or where gates struck all times.
+/// The least that a percentile of the main times can be, where it falls among the requests without
+/// a good response, which rank as slower than all others: the largest time that the record has
+/// below it, 0 without any. Nothing where it does not, or where gates struck all times.
 pub fn least(point: &Point, figure: standing::Figure) -> Option<f64> {
-    let times = times_of(point).filter(|times| times.of(figure).is_none())?;
+    let times = point.main_times().filter(|times| times.of(figure).is_none())?;
     let of = |one: &Percentile| standing::Figure::of_latency(Statistic::Percentile(*one));
     let quantile = Percentile::ALL.into_iter().find(|one| of(one) == figure)?.quantile();
-    let mean = standing_of_times(point, standing::Figure::Mean);
+    let mean = point.standing_of_main(standing::Figure::Mean);
     if !times.is_beyond(quantile) || times.count > 0 && mean.is_not_known() {
         return None;
     }
     let lower = standing::LATENCIES.into_iter().filter(|one| *one <= figure);
-    let low = |one| match standing_of_times(point, one) {
+    let low = |one| match point.standing_of_main(one) {
         Standing::Bounded { low, .. } => Some(low),
         Standing::Sound => times.of(one).map(|ns| ns as f64),
         Standing::NotKnown { .. } => None,
@@ -122,51 +112,22 @@ pub fn least(point: &Point, figure: standing::Figure) -> Option<f64> {
 pub fn standing_of(point: &Point, figure: Figure) -> Standing {
     match figure {
         Figure::Rate => point.standing.of(standing::Figure::Rate).clone(),
-        Figure::P50 => standing_of_times(point, standing::Figure::P50),
-        Figure::P99 => standing_of_times(point, standing::Figure::P99),
+        Figure::P50 => point.standing_of_main(standing::Figure::P50),
+        Figure::P99 => point.standing_of_main(standing::Figure::P99),
         Figure::ClientUsPerRequest => point.standing.of(standing::Figure::ClientCpu).clone(),
         Figure::ServerUsPerRequest => point.standing.of(standing::Figure::ServerCpu).clone(),
     }
 }
 
-/// How far a figure of [`times_of`] holds. The standings of a point are about requests.
-pub fn standing_of_times(point: &Point, figure: standing::Figure) -> Standing {
-    match (&point.events, point.starts()) {
-        (Some(_), _) => Standing::Sound,
-        (None, Some(starts)) if point.is_churn() => starts.standing(figure),
-        (None, _) if point.is_churn() => Standing::Sound,
-        (None, _) => point.standing.of(figure).clone(),
-    }
-}
-
 /// A figure of a point, whether it is valid or not.
 pub fn figure_of(point: &Point, figure: Figure) -> Option<f64> {
-    let time = |pick: fn(&Summary) -> Option<u64>| Some(pick(times_of(point)?)? as f64);
+    let time = |pick: fn(&Summary) -> Option<u64>| Some(pick(point.main_times()?)? as f64);
     match figure {
         Figure::Rate => rate_of(point).map(|_| point.headline_rate()),
         Figure::P50 => time(|times| times.p50),
         Figure::P99 => time(|times| times.p99),
-        Figure::ClientUsPerRequest => costs_of(point).0,
-        Figure::ServerUsPerRequest => costs_of(point).1,
-    }
-}
-
-/// Latency of requests; for devices, the time to connect, from the planned instant where there is
-/// one; for events, their staleness.
-pub fn times_of(point: &Point) -> Option<&Summary> {
-    match (&point.events, &point.turnover) {
-        (Some(events), _) => events.staleness_ns.as_ref(),
-        (_, Some(turnover)) if point.is_churn() => Some(turnover.connect_times()),
-        _ => Some(&point.latency_ns),
-    }
-}
-
-/// CPU time per request on both sides, microseconds; for devices, the cost per connection is not
-/// known.
-pub fn costs_of(point: &Point) -> (Option<f64>, Option<f64>) {
-    match &point.events {
-        Some(events) => (events.client_us_per_event, events.server_us_per_event),
-        None => (point.cpu.client_us_per_request, point.cpu.server_us_per_request),
+        Figure::ClientUsPerRequest => point.main_costs().0,
+        Figure::ServerUsPerRequest => point.main_costs().1,
     }
 }
 
@@ -211,7 +172,7 @@ pub fn best_point(of: &Record) -> Option<(usize, &Point)> {
         rated.filter(|(_, point, _)| !matches!(point.claim(), Claim::NotKnown(_)))
     };
     // The load of a fan-out is its subscribers.
-    let load = |point: &Point| match &point.events {
+    let load = |point: &Point| match point.events() {
         Some(events) => events.subscribers.asked as f64,
         None => point.load.rate.unwrap_or(0.0) + point.in_flight.limit as f64,
     };

@@ -285,14 +285,14 @@ fn cost() -> Vec<Column> {
 fn events() -> Vec<Column> {
     type Pick = fn(&EventInfo) -> Option<u64>;
     let of_events = |name: &str, meaning: &str, pick: Pick| {
-        of_point(name, meaning, move |p| p.events.as_ref().and_then(pick))
+        of_point(name, meaning, move |p| p.events().and_then(pick))
     };
     let mut columns = vec![
         of_point("events_rate", "events received per second, all subscribers", |p| {
-            p.events.as_ref().map(|events| events.rate).and_then(finite)
+            p.events().map(|events| events.rate).and_then(finite)
         }),
         of_point("delivery", "share of the expected events that arrived, 0 to 1", |p| {
-            p.events.as_ref().and_then(|events| events.delivery_share).and_then(finite)
+            p.events().and_then(|events| events.delivery_share).and_then(finite)
         }),
     ];
     let counts: [(&str, &str, Pick); 9] = [
@@ -312,7 +312,7 @@ fn events() -> Vec<Column> {
     ];
     columns.extend(counts.map(|(name, meaning, pick)| of_events(name, meaning, pick)));
     let of = "staleness: from the creation of an event to its arrival";
-    columns.extend(distribution("staleness", of, |p| p.events.as_ref()?.staleness_ns.as_ref()));
+    columns.extend(distribution("staleness", of, |p| p.events()?.staleness_ns.as_ref()));
     columns
 }
 
@@ -368,20 +368,18 @@ fn devices() -> Vec<Column> {
         }),
     ];
     let rates = rates.map(|(name, meaning, pick)| {
-        of_point(name, meaning, move |p| p.turnover.as_ref().and_then(pick).and_then(finite))
+        of_point(name, meaning, move |p| p.turnover().and_then(pick).and_then(finite))
     });
-    let counts = counts.map(|(name, meaning, pick)| {
-        of_point(name, meaning, move |p| p.turnover.as_ref().and_then(pick))
-    });
+    let counts = counts
+        .map(|(name, meaning, pick)| of_point(name, meaning, move |p| p.turnover().and_then(pick)));
     let mut columns: Vec<Column> = rates.into_iter().chain(counts).collect();
     let of = "time to connect of devices, attempts of the window";
-    columns.extend(distribution("devices_connect", of, |p| Some(&p.turnover.as_ref()?.connect_ns)));
+    columns.extend(distribution("devices_connect", of, |p| Some(&p.turnover()?.connect_ns)));
     let of = "time to connect from the planned instant; open loop only";
-    let planned: PickSummary = |p| Some(&p.turnover.as_ref()?.starts.as_ref()?.connect_ns);
+    let planned: PickSummary = |p| Some(&p.turnover()?.starts.as_ref()?.connect_ns);
     columns.extend(distribution("devices_planned_connect", of, planned));
     let of = "the least of it that a punctual generator would have seen; open loop only";
-    let punctual: PickSummary =
-        |p| Some(&p.turnover.as_ref()?.starts.as_ref()?.connect_punctual_ns);
+    let punctual: PickSummary = |p| Some(&p.turnover()?.starts.as_ref()?.connect_punctual_ns);
     columns.extend(distribution("devices_punctual_connect", of, punctual));
     columns
 }
@@ -470,7 +468,7 @@ mod tests {
     fn devices_have_their_own_rate() {
         let run = fixtures::churn_turnover();
         let rows = parsed(&csv(&run));
-        let turnover = run.record.points[0].turnover.as_ref().unwrap();
+        let turnover = run.record.points[0].turnover().unwrap();
         assert_eq!(cell(&rows, 1, "devices_rate"), turnover.rate.to_string());
         assert_eq!(cell(&rows, 1, "devices_established"), turnover.established.to_string());
         let p99 = turnover.connect_ns.p99.unwrap().to_string();

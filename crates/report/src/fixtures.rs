@@ -43,6 +43,7 @@ use model::search::{
 };
 use model::series::{Second, Spread};
 use model::size::{Estimate, FleetFit, Machines, Sizing, Step, Traffic, Wish};
+use model::subject::Subject;
 use model::tick::{ErrorClass, TargetTally};
 use model::tls::{self, KernelTls, KernelTlsInfo, Resumption, TlsInfo};
 use model::units::NS_PER_S;
@@ -228,8 +229,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         window_ns: (begin_ns, begin_ns + WINDOW_NS),
         stopped: None,
         connections: connection_info(connections, completed),
-        turnover: None,
-        events: None,
+        subject: Subject::Requests(None),
         requests: RequestInfo {
             sent: completed,
             completed,
@@ -585,4 +585,22 @@ fn definitions() -> BTreeMap<String, String> {
     .into_iter()
     .map(|(path, meaning)| (path.to_string(), meaning.to_string()))
     .collect()
+}
+
+/// The connections of a point that has some.
+#[cfg(test)]
+pub fn turnover(point: &mut Point) -> &mut TurnoverInfo {
+    match &mut point.subject {
+        Subject::Connections(turnover) | Subject::Held(turnover) => turnover,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The events of a point that has some.
+#[cfg(test)]
+pub fn events(point: &mut Point) -> &mut EventInfo {
+    match &mut point.subject {
+        Subject::Events(events) => events,
+        other => panic!("{other:?}"),
+    }
 }

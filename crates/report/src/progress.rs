@@ -1,10 +1,7 @@
 //! Progress of a run: one line that is redrawn, and one line per level or trial that has ended.
 
-use crate::sections::turnover::{is_held, missed, never_open};
 use crate::text::spark;
-use crate::wording::{
-    self, connect_time, count, latency, ns, per_second, plural, rate_cell, share,
-};
+use crate::wording::{self, count, main_failed, main_times, ns, per_second, plural, rate_cell};
 use crate::wrap::{fit, width};
 use model::claim::Claim;
 use model::event::Progress;
@@ -83,44 +80,24 @@ pub fn block_line(block: &str, progress: &Progress, columns: usize) -> String {
 /// in at most `columns` where possible.
 pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point, columns: usize) -> String {
     let mut parts = vec![part(3, format!("{:>4}", time(pace.elapsed_s))), part(0, place(info))];
-    let devices = point.turnover.as_ref().filter(|_| point.is_churn());
-    let load = match wording::asked_rate(point).or(devices.and(point.load.rate)) {
+    let asked = wording::asked_rate(point).or(point.devices().and(point.load.rate));
+    let load = match asked {
         Some(asked) => format!("{:>7} asked", per_second(asked)),
         None => {
-            let what = if point.events.is_some() { "subs" } else { "conns" };
+            let what = if point.events().is_some() { "subs" } else { "conns" };
             format!("{:>4} {what}", count(u64::from(point.load.connections)))
         }
     };
     parts.push(part(0, load));
-    let (rate, p50, p99) = match devices {
-        Some(_) if is_held(point) => {
-            let connect = &point.connections.connect_ns;
-            (format!("{} open", count(point.connections.opened)), ns(connect.p50), ns(connect.p99))
-        }
-        Some(turnover) => {
-            let [p50, p99] = [Figure::P50, Figure::P99].map(|of| connect_time(turnover, of));
-            (format!("{}/s", rate_cell(point)), p50, p99)
-        }
-        None => {
-            let staleness = point.events.as_ref().map(|events| events.staleness_ns.as_ref());
-            let [p50, p99] = match staleness {
-                None => [Figure::P50, Figure::P99].map(|figure| latency(point, figure)),
-                Some(of) => [of.and_then(|of| of.p50), of.and_then(|of| of.p99)].map(ns),
-            };
-            (format!("{}/s", rate_cell(point)), p50, p99)
-        }
+    let rate = match point.is_held() {
+        true => format!("{} open", count(point.connections.opened)),
+        false => format!("{}/s", rate_cell(point)),
     };
+    let [p50, p99] = main_times(point, [Figure::P50, Figure::P99]);
     parts.push(part(0, format!("{rate:>7}")));
     parts.push(part(2, format!("p50 {p50:>6}")));
     parts.push(part(1, format!("p99 {p99:>6}")));
-    let requests = &point.requests;
-    let failed = || format!("{} %", share(requests.failed + requests.unanswered, requests.sent));
-    let without = match devices {
-        Some(_) if is_held(point) => never_open(point),
-        Some(turnover) => missed(turnover),
-        None => failed(),
-    };
-    parts.push(part(0, format!("{without:>3} failed")));
+    parts.push(part(0, format!("{:>3} failed", main_failed(point))));
     parts.extend(standing(info, point).map(|word| part(0, word)));
     parts.extend(pace.best.map(|best| part(4, format!("best {}", per_second(best)))));
     within(parts, columns)
@@ -267,7 +244,7 @@ mod tests {
     fn devices_that_could_not_connect_have_failed() {
         let (info, _) = busy();
         let mut run = crate::fixtures::churn_turnover();
-        let turnover = run.record.points[0].turnover.as_mut().unwrap();
+        let turnover = crate::fixtures::turnover(&mut run.record.points[0]);
         (turnover.begun, turnover.failed) = (400, 300);
         let line = point_line(&info, &PACE, &run.record.points[0], 80);
         assert!(line.contains("75.0 % failed"), "{line}");

@@ -10,6 +10,7 @@ use model::order::OrderBy as _;
 use model::printable::printable;
 use model::run::{Outcome, Point, RequestInfo, Run, TurnoverInfo};
 use model::standing::{Figure, Standing};
+use model::subject::Subject;
 use model::tick::ErrorClass;
 use model::units::{NS_PER_S, show_count};
 use model::verdict::{Ceiling, Confidence, Evidence, Gate, IntervalKind, Named, Verdict};
@@ -143,9 +144,33 @@ pub(crate) fn connect_time(turnover: &TurnoverInfo, figure: Figure) -> String {
     }
 }
 
+/// A percentile of the main times of a point; for held connections, of all that were opened.
+pub(crate) fn main_time(point: &Point, figure: Figure) -> String {
+    match &point.subject {
+        Subject::Requests(_) => return latency(point, figure),
+        Subject::Held(_) => return ns(point.connections.connect_ns.of(figure)),
+        _ => {}
+    }
+    match point.standing_of_main(figure) {
+        Standing::Bounded { low, high, .. } => bounds(figure, low, high),
+        _ => ns(point.main_times().and_then(|times| times.of(figure))),
+    }
+}
+
+/// Several percentiles of the main times.
+pub(crate) fn main_times<const N: usize>(point: &Point, figures: [Figure; N]) -> [String; N] {
+    figures.map(|figure| main_time(point, figure))
+}
+
+/// The share of what was asked for that failed: of connections for devices, else of requests.
+pub(crate) fn main_failed(point: &Point) -> String {
+    let (failed, of) = point.main_failures();
+    format!("{} %", share(failed, of))
+}
+
 /// Why shown times to connect have bounds: `connect p99, max are bounded, because ..`.
 fn late_connects(point: &Point) -> Option<String> {
-    let starts = point.starts().filter(|_| point.is_churn())?;
+    let starts = point.devices()?.starts.as_ref()?;
     let bounded = SHOWN.into_iter().filter_map(|figure| match starts.standing(figure) {
         Standing::Bounded { by, .. } => Some((figure.name(), by)),
         _ => None,
@@ -195,7 +220,7 @@ pub(crate) fn few_phrase(point: &Point) -> Option<String> {
 /// The share of events that were delivered, percent: `>90` when more of them may have been, both
 /// bounds when a gate leaves two, `?` when it is not known.
 pub(crate) fn delivery_cell(point: &Point) -> String {
-    let share = point.events.as_ref().and_then(|events| events.delivery_share);
+    let share = point.events().and_then(|events| events.delivery_share);
     or_dash(share, |share| match point.standing.of(Figure::Delivery) {
         Standing::Sound => delivered(share),
         Standing::NotKnown { .. } => "?".to_string(),
@@ -208,7 +233,7 @@ pub(crate) fn delivery_cell(point: &Point) -> String {
 
 /// Events that are missing of those expected: `<12` when fewer may be, `?` when that is not known.
 pub(crate) fn missing_cell(point: &Point, show: impl Fn(u64, u64) -> String) -> String {
-    let delivery = point.events.as_ref().and_then(|events| events.delivery);
+    let delivery = point.events().and_then(|events| events.delivery);
     or_dash(delivery, |delivery| {
         let missing = show(delivery.missing, delivery.meant);
         match point.standing.of(Figure::Delivery) {
@@ -364,7 +389,7 @@ const MIXED_MIN: f64 = 0.01;
 /// What the CPU time per request of a point includes besides good responses: the share of responses
 /// that were not good, and of requests without a response.
 pub(crate) fn mixed_cost(point: &Point) -> Option<String> {
-    if point.events.is_some() || point.cpu.client_us_per_request.is_none() {
+    if point.events().is_some() || point.cpu.client_us_per_request.is_none() {
         return None;
     }
     let (responses, good) = point.responses();
@@ -607,12 +632,7 @@ pub(crate) fn point_mark(point: &Point) -> String {
 
 /// A point in words: `400 connections, depth 10, 20k/s asked, visit 2`.
 pub(crate) fn point_phrase(point: &Point) -> String {
-    let one = match &point.events {
-        Some(_) => "subscriber",
-        None if point.is_churn() => "device",
-        None => "connection",
-    };
-    let mut shown = plural(u64::from(point.load.connections), one);
+    let mut shown = plural(u64::from(point.load.connections), point.subject.words().one);
     if point.load.depth > 1 {
         shown.push_str(&format!(", depth {}", point.load.depth));
     }
@@ -630,11 +650,13 @@ pub(crate) fn point_heading(run: &Run) -> &'static str {
     let points = &run.record.points;
     let plain =
         |point: &Point| point.load.depth == 1 && point.load.rate.is_none() && point.attempt == 1;
-    match points.iter().all(plain) {
-        true if points.iter().all(Point::is_churn) => "devices",
-        true if points.iter().all(|point| point.events.is_some()) => "subs",
-        true => "conns",
-        false => "point",
+    let heading = |point: &Point| point.subject.words().heading;
+    match points.first() {
+        _ if !points.iter().all(plain) => "point",
+        Some(first) if points.iter().all(|point| heading(point) == heading(first)) => {
+            heading(first)
+        }
+        _ => "conns",
     }
 }
 
@@ -701,7 +723,7 @@ mod tests {
     fn a_late_generator_leaves_two_bounds_of_the_time_to_connect() {
         let mut run = fixtures::churn_turnover();
         let point = &mut run.record.points[0];
-        let turnover = point.turnover.as_mut().unwrap();
+        let turnover = fixtures::turnover(point);
         let known = connect_time(turnover, Figure::P99);
         let connect_ns =
             Summary { p50: Some(1_000_000), p99: Some(12_000_000), ..Summary::default() };
@@ -722,13 +744,13 @@ mod tests {
     fn events_that_may_have_arrived_are_bounds() {
         let mut run = fixtures::fanout();
         let point = &mut run.record.points[0];
-        let share = delivered(point.events.as_ref().unwrap().delivery_share.unwrap());
+        let share = delivered(point.events().unwrap().delivery_share.unwrap());
         assert_eq!(delivery_cell(point), share);
         let by = "the subscribers were late".to_string();
         let bounded = Standing::Bounded { low: 0.5, high: Some(1.0), by };
         point.standing.add(Figure::Delivery, bounded);
         assert_eq!(delivery_cell(point), ">50");
-        let missing = point.events.as_ref().unwrap().delivery.unwrap().missing;
+        let missing = point.events().unwrap().delivery.unwrap().missing;
         assert_eq!(
             missing_cell(point, |missing, _| count(missing)),
             format!("<{}", count(missing))
@@ -740,10 +762,10 @@ mod tests {
     fn the_rate_of_a_level_is_that_of_its_headline() {
         let run = fixtures::churn_turnover();
         let point = &run.record.points[0];
-        assert_eq!(rate_cell(point), show_count(point.turnover.as_ref().unwrap().rate));
+        assert_eq!(rate_cell(point), show_count(point.turnover().unwrap().rate));
         let mut run = fixtures::fanout();
         let mut more = run.record.points[0].clone();
-        more.events.as_mut().unwrap().rate *= 2.0;
+        fixtures::events(&mut more).rate *= 2.0;
         run.record.points[0].rate += 1.0;
         run.record.points.push(more);
         assert_eq!(best_point(&run).map(|(index, _)| index), Some(1), "writes do not decide");

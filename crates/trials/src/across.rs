@@ -13,7 +13,6 @@ use crate::contrast::{Conclusion, Contrast, Rules, conclude, hold, holm};
 use crate::experiment::load as load_of;
 use crate::settings::{cut, differences, flatten};
 use crate::visited::ends_of;
-use judge::ramp::load_phrase;
 use judge::{stats, steady};
 use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
 use model::analysis::{HostSeen, VisitSeen};
@@ -542,7 +541,7 @@ fn from_visit_to_visit(figure: Figure) -> f64 {
 /// visit would differ, so what other visits showed is assumed, on top of what the rate varied in
 /// its own window: only what is far beyond a bound is decided.
 pub fn of_runs(a: &Record, b: &Record, bounds: &[Bound]) -> Vec<Decided> {
-    let load = best_point(b).or(best_point(a)).map(|(_, point)| load_phrase(point));
+    let load = best_point(b).or(best_point(a)).map(|(_, point)| point.load_phrase());
     let cells = BTreeSet::from([load.unwrap_or_else(|| "no load".to_string())]);
     decide(bounds, &cells, |(_, figure)| {
         let (of_a, of_b) = (group_of(a, *figure), group_of(b, *figure));

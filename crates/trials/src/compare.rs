@@ -144,7 +144,7 @@ struct Load {
 impl Load {
     fn of(point: &Point) -> Self {
         let LoadInfo { connections, depth, rate, .. } = point.load;
-        let one = if point.is_churn() { "devices" } else { "connections" };
+        let one = if point.is_of_devices() { "devices" } else { "connections" };
         Self { one, connections, depth, rate }
     }
 

@@ -9,7 +9,6 @@ use crate::contrast::{Contrast, PAIRS_MIN, Rules, conclude};
 pub use crate::visited::Visited;
 use crate::visited::{End, Logs};
 use crate::{contrast, course, effects, outliers};
-use judge::ramp::load_of;
 use judge::{conditions, hosts, stats};
 use model::analysis::{Analysis, Effect, Excluded, Floor, HostSeen, VisitSeen};
 use model::experiment::{self, CellSummary, Conclusion, Design, Ended, Experiment, Figure};
@@ -90,8 +89,8 @@ pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
 /// The load of the point that the figures of a visit are of.
 pub(crate) fn load(of: &Record) -> Option<u64> {
     let (_, point) = best_point(of)?;
-    let subscribers = point.events.as_ref().map(|events| events.subscribers.asked);
-    Some(subscribers.unwrap_or_else(|| load_of(point)))
+    let subscribers = point.events().map(|events| events.subscribers.asked);
+    Some(subscribers.unwrap_or_else(|| point.load_size()))
 }
 
 /// Why an experiment may end after a block: everything its design asks for is known.

@@ -55,11 +55,7 @@ pub(super) fn times_open(run: &Run) -> Option<String> {
         return Some(format!("its times are as {} printed them", tool.generator.name()));
     }
     let (_, point) = best_point(&run.record)?;
-    let what = match () {
-        () if point.events.is_some() => "the staleness of events",
-        () if point.is_churn() => "times to connect",
-        () => return None,
-    };
+    let what = point.subject.words().times?;
     Some(format!("{what}: the record has their percentiles, and no run keeps the distribution"))
 }
 

@@ -64,7 +64,8 @@ fn percentiles_without_a_distribution_are_not_told_to_be_the_same() {
         latencies: vec![],
     };
     assert_eq!(run::times_open(&run(&record)), None);
-    record.points[0].events = Some(model::fanout::EventInfo { rate: 5.0, ..Default::default() });
+    let events = model::fanout::EventInfo { rate: 5.0, ..Default::default() };
+    record.points[0].subject = model::subject::Subject::Events(events);
     let why = run::times_open(&run(&record)).unwrap();
     assert!(why.contains("staleness of events"), "{why}");
     let times = [("a".to_string(), why)].into();

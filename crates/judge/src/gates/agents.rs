@@ -55,7 +55,7 @@ fn left(point: &Point) -> String {
     }
     let cut_off = point.agents.iter().filter(|agent| agent.ended == AgentEnd::CutOff);
     let unsent: u64 = cut_off.map(|agent| agent.unsent).sum();
-    if unsent > 0 && !point.is_churn() {
+    if unsent > 0 && !point.is_of_devices() {
         return format!("{unsent} requests were never sent and count as slower than all others");
     }
     let is_counted =
@@ -142,8 +142,7 @@ fn rate(point: &Point, figure: Figure) -> Standing {
     let all = point.headline_rate();
     // The rates of agents are of requests: they do not say how many connections or events were an
     // agent's.
-    let is_of_requests = point.events.is_none() && !point.is_churn();
-    let unsound: f64 = match is_of_requests {
+    let unsound: f64 = match point.is_of_requests() {
         true => point.agents.iter().filter(is_unsound).filter_map(|one| one.rate).sum(),
         false if point.agents.iter().any(|agent| is_unsound(&agent)) => all,
         false => 0.0,
@@ -183,6 +182,7 @@ mod tests {
     use model::fanout::EventInfo;
     use model::fleet::{AgentEnd, AgentPoint};
     use model::standing::{Figure, Standing};
+    use model::subject::Subject;
     use model::verdict::GateId;
 
     /// Four agents with a quarter of the load each.
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn bounds_of_a_fan_out_are_of_events() {
         let mut fixture = fleet();
-        fixture.point.events = Some(EventInfo { rate: 5000.0, ..EventInfo::default() });
+        fixture.point.subject = Subject::Events(EventInfo { rate: 5000.0, ..EventInfo::default() });
         let low = |fixture: &Fixture| match super::leaves(&fixture.case(), Figure::Rate) {
             Some(Standing::Bounded { low, high: None, .. }) => low,
             other => panic!("{other:?}"),

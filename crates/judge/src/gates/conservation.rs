@@ -49,7 +49,7 @@ fn disagreeing(point: &Point) -> u64 {
     let whole = [whole.sent, whole.completed, whole.failed, whole.unanswered, whole.unsent];
     let parts = [sum.sent, sum.completed, sum.failed, sum.unanswered, sum.unsent];
     let off: u64 = whole.into_iter().zip(parts).map(|(whole, parts)| whole.abs_diff(parts)).sum();
-    let starts = point.turnover.as_ref().and_then(|turnover| turnover.starts.as_ref());
+    let starts = point.starts();
     // An agent counts its connections where the load is of connections.
     let Some((whole, parts)) = starts.zip(sum.starts) else { return off };
     off + whole.begun.abs_diff(parts.begun) + whole.unsent.abs_diff(parts.unsent)
@@ -58,7 +58,7 @@ fn disagreeing(point: &Point) -> u64 {
 /// Connections of the window that are neither closed nor open at its end, or both, and connections
 /// that were due and have no outcome or more than one.
 fn lost_connections(point: &Point) -> u64 {
-    let Some(turnover) = &point.turnover else { return 0 };
+    let Some(turnover) = point.turnover() else { return 0 };
     let came = turnover.open_before + turnover.established;
     let lost = came.abs_diff(turnover.closed_by_us + turnover.closed_by_peer + turnover.open_after);
     let Some(starts) = &turnover.starts else { return lost };
@@ -101,6 +101,7 @@ mod tests {
     use crate::fixture::Fixture;
     use model::fleet::{AgentPoint, AgentStarts};
     use model::run::{Fates, Point, StartInfo, TurnoverInfo, count_target};
+    use model::subject::Subject;
 
     fn is_kept(change: impl Fn(&mut Point)) -> bool {
         let mut fixture = Fixture::good();
@@ -149,14 +150,14 @@ mod tests {
     fn connections_are_closed_or_open() {
         let with = |open_after: u64| {
             move |point: &mut Point| {
-                point.turnover = Some(TurnoverInfo {
+                point.subject = Subject::Requests(Some(TurnoverInfo {
                     open_before: 10,
                     established: 5,
                     closed_by_us: 3,
                     closed_by_peer: 1,
                     open_after,
                     ..TurnoverInfo::default()
-                });
+                }));
             }
         };
         assert!(is_kept(with(11)));
@@ -172,8 +173,10 @@ mod tests {
                     StartInfo { planned, begun: 98, unsent: 2, ..StartInfo::default() };
                 (starts.established, starts.failed, starts.pending) = (90, 5, 3);
                 change(&mut starts);
-                point.turnover =
-                    Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
+                point.subject = Subject::Requests(Some(TurnoverInfo {
+                    starts: Some(starts),
+                    ..TurnoverInfo::default()
+                }));
             }
         };
         assert!(is_kept(with(|_| {})));
@@ -189,8 +192,10 @@ mod tests {
                 let planned = Some(100);
                 let starts = StartInfo { planned, begun: 60, unsent: 2, ..StartInfo::default() };
                 let starts = StartInfo { established: 60, ..starts };
-                point.turnover =
-                    Some(TurnoverInfo { starts: Some(starts), ..TurnoverInfo::default() });
+                point.subject = Subject::Requests(Some(TurnoverInfo {
+                    starts: Some(starts),
+                    ..TurnoverInfo::default()
+                }));
                 let whole = &point.requests;
                 point.agents = vec![AgentPoint {
                     sent: whole.sent,

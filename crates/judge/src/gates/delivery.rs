@@ -13,7 +13,7 @@ use model::standing::{Figure, Standing};
 const BOUND: &str = "thread under 95 % busy, if events are missing";
 
 pub fn check(case: &Case<'_>) -> Checked {
-    let Some(events) = &case.point.events else {
+    let Some(events) = case.point.events() else {
         return Checked::unchecked(BOUND, "the load has no subscribers");
     };
     let Some(delivery) = &events.delivery else {
@@ -53,7 +53,7 @@ fn judge_missing(case: &Case<'_>, events: &EventInfo, missing: u64) -> Checked {
 /// What arrived is a lower bound, because more may have been sent. Nothing if events are not
 /// conserved.
 pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
-    let events = case.point.events.as_ref()?;
+    let events = case.point.events()?;
     let delivery = events.delivery.as_ref()?;
     if delivery.received + delivery.late + delivery.missing != delivery.meant {
         return None;
@@ -69,6 +69,7 @@ pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
 mod tests {
     use crate::fixture::Fixture;
     use model::fanout::{Delivery, EventInfo};
+    use model::subject::Subject;
 
     fn with(meant: u64, received: u64, missing: u64) -> EventInfo {
         let delivery = Some(Delivery { meant, received, missing, late: 0, streams: 1 });
@@ -80,16 +81,16 @@ mod tests {
         let mut fixture = Fixture::good();
         let check = |fixture: &Fixture| super::check(&fixture.case()).ok;
         assert_eq!(check(&fixture), None);
-        fixture.point.events = Some(with(100, 90, 10));
+        fixture.point.subject = Subject::Events(with(100, 90, 10));
         fixture.worker(0.5, 0.0);
         assert_eq!(check(&fixture), Some(true));
         fixture.worker(0.6, 0.38);
         assert_eq!(check(&fixture), Some(false), "it waited for its CPU");
         fixture.observed.client_threads = None;
         assert_eq!(check(&fixture), None);
-        fixture.point.events = Some(with(100, 100, 0));
+        fixture.point.subject = Subject::Events(with(100, 100, 0));
         assert_eq!(check(&fixture), Some(true));
-        fixture.point.events = Some(with(100, 100, 1));
+        fixture.point.subject = Subject::Events(with(100, 100, 1));
         assert_eq!(check(&fixture), Some(false), "one of them twice");
     }
 }

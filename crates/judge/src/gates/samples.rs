@@ -46,8 +46,7 @@ fn uncounted(point: &Point, in_series: u64) -> u64 {
     };
     let in_rate = (point.rate * point.load.duration_s).round() as u64;
     // For devices and subscribers the tenths hold connections and events.
-    let is_of_requests = !point.is_churn() && point.events.is_none();
-    let in_tenths = if is_of_requests { point.per_100ms.iter().sum() } else { arrived };
+    let in_tenths = if point.is_of_requests() { point.per_100ms.iter().sum() } else { arrived };
     [in_series, in_rate, in_tenths].into_iter().map(|sum| sum.abs_diff(arrived)).sum()
 }
 

@@ -46,6 +46,7 @@ mod tests {
     use model::fanout::EventInfo;
     use model::fleet::AgentPoint;
     use model::standing::{Figure, Standing};
+    use model::subject::Subject;
 
     #[test]
     fn a_clock_that_is_known_badly_moves_the_edges_of_the_window() {
@@ -67,7 +68,7 @@ mod tests {
             panic!("{left:?}")
         };
         assert!((low - 990.0).abs() < 1e-6 && (high - 1010.0).abs() < 1e-6, "{low} {high}");
-        fixture.point.events = Some(EventInfo { rate: 5000.0, ..EventInfo::default() });
+        fixture.point.subject = Subject::Events(EventInfo { rate: 5000.0, ..EventInfo::default() });
         let left = super::leaves(&fixture.case(), Figure::Rate);
         let Some(Standing::Bounded { low, .. }) = left else { panic!("{left:?}") };
         assert!((low - 4950.0).abs() < 1e-6, "the rate of a fan-out is of events: {low}");

@@ -10,7 +10,7 @@ use model::standing::{Figure, Standing};
 const BOUND: &str = "at most 0.1 % not listening";
 
 pub fn check(case: &Case<'_>) -> Checked {
-    let Some(events) = &case.point.events else {
+    let Some(events) = case.point.events() else {
         return Checked::unchecked(BOUND, "the load has no subscribers");
     };
     let subscribers = &events.subscribers;
@@ -28,7 +28,7 @@ pub fn check(case: &Case<'_>) -> Checked {
 
 /// The audience was that of the streams that stayed.
 pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
-    let subscribers = &case.point.events.as_ref()?.subscribers;
+    let subscribers = &case.point.events()?.subscribers;
     let stayed = subscribers.accepted.saturating_sub(subscribers.lost);
     let by = format!("{stayed} of {} streams were accepted and stayed", subscribers.asked);
     Some(Standing::Bounded { low: stayed as f64, high: Some(subscribers.asked as f64), by })
@@ -37,6 +37,7 @@ pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
+    use model::subject::Subject;
 
     #[test]
     fn streams_that_are_refused_or_end_break_it() {
@@ -46,7 +47,7 @@ mod tests {
             let mut events = model::fanout::EventInfo::default();
             let subscribers = &mut events.subscribers;
             (subscribers.asked, subscribers.accepted, subscribers.lost) = (1000, accepted, lost);
-            fixture.point.events = Some(events);
+            fixture.point.subject = Subject::Events(events);
             super::check(&fixture.case()).ok
         };
         assert_eq!(holds(1000, 1), Some(true));

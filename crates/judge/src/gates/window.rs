@@ -53,6 +53,7 @@ mod tests {
     use crate::fixture::Fixture;
     use model::fanout::EventInfo;
     use model::standing::{Figure, Standing};
+    use model::subject::Subject;
 
     #[test]
     fn the_bounds_of_a_rate_of_events_are_of_events() {
@@ -63,7 +64,7 @@ mod tests {
         };
         // Eight requests in flight at each end of 5 s.
         assert_eq!(bounds(&fixture), (998.4, 1001.6));
-        fixture.point.events = Some(EventInfo { rate: 5000.0, ..EventInfo::default() });
+        fixture.point.subject = Subject::Events(EventInfo { rate: 5000.0, ..EventInfo::default() });
         assert_eq!(bounds(&fixture), (4998.4, 5001.6));
     }
 

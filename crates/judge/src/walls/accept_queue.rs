@@ -70,7 +70,7 @@ fn is_left_out(case: &Case<'_>) -> bool {
 /// Connections that are open and never got a response, of those that got a request.
 pub(super) fn unserved(case: &Case<'_>) -> u64 {
     let point = case.point;
-    if point.is_churn() {
+    if point.is_of_devices() {
         return 0;
     }
     let is_timed = matches!(case.trial.stop, Stop::AfterNs(_));
@@ -113,8 +113,11 @@ pub(super) fn connecting_is_slow(case: &Case<'_>) -> bool {
 /// opened when a request needs it.
 fn unopened(case: &Case<'_>) -> u64 {
     let connections = &case.point.connections;
-    let is_closed = case.point.load.model == LoadModel::Closed && !case.point.is_churn();
-    if is_closed { connections.asked.saturating_sub(connections.opened) } else { 0 }
+    if case.point.is_closed_loop() {
+        connections.asked.saturating_sub(connections.opened)
+    } else {
+        0
+    }
 }
 
 /// Adds how slow connecting was, where it was slow.

@@ -21,7 +21,6 @@
 use super::waiting::{ADDS_UP, MOST, QUEUE_MIN, Waiting, serves};
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
-use crate::ramp::load_of;
 use model::run::Point;
 use model::units::{show_count, show_ns};
 use observe::DownstreamUse;
@@ -99,7 +98,7 @@ fn limits(one: &DownstreamUse, (places, light): (f64, &Point)) -> bool {
     let in_use_min = if is_several { ALWAYS_IN_USE } else { ONE_IN_USE };
     let is_known = one.heard_ms.is_some() && in_use >= in_use_min;
     let is_few = each <= FEW_FOR_EACH * ADDS_UP.end()
-        && load_of(light) as f64 <= FEW_FOR_EACH * one.connections;
+        && light.load_size() as f64 <= FEW_FOR_EACH * one.connections;
     match ADDS_UP.contains(&each) {
         true => is_several && in_use >= IN_USE_MIN || is_known,
         false => is_known && (is_few || is_several && each < *ADDS_UP.start()),
@@ -129,7 +128,7 @@ fn all_in_use(case: &Case<'_>) -> Option<Seen> {
                 "requests the server works on at once: {}/s x {} at {} in flight",
                 show_count(case.point.rate),
                 show_ns(light.service_ns.mean.unwrap_or(0) as f64),
-                load_of(light)
+                light.load_size()
             ),
             format!("{places:.1}"),
             "no more than go over its connections, however many requests are in flight",

@@ -20,7 +20,6 @@
 
 use crate::case::{Case, percent};
 use crate::next::what_it_waits_in;
-use crate::ramp::load_of;
 use crate::walls::{Family, Seen};
 use model::reading::Doing;
 use model::run::Point;
@@ -57,7 +56,7 @@ struct Alone {
 
 /// The wall that is left, with the evidence for and against it; see the module.
 pub(crate) fn wall(case: &Case<'_>, seen: &Seen) -> Option<(WallId, Seen)> {
-    if case.is_open() || case.point.is_churn() || case.point.events.is_some() || fails(case) {
+    if case.is_open() || !case.point.is_of_requests() || fails(case) {
         return None;
     }
     // Requests may as well wait in a program that passes connections on.
@@ -123,8 +122,8 @@ fn count(places: f64) -> String {
 /// A level with fewer requests in flight than places.
 fn below_its_places(case: &Case<'_>) -> Option<Alone> {
     let (places, light) = case.places()?;
-    let is_free = load_of(light) as f64 <= FREE * places;
-    let from = format!("the duration of a request at {} in flight", load_of(light));
+    let is_free = light.load_size() as f64 <= FREE * places;
+    let from = format!("the duration of a request at {} in flight", light.load_size());
     is_free.then(|| Alone { ns: light.service_ns.mean.unwrap_or(0) as f64, from, is_first: false })
 }
 
@@ -143,7 +142,7 @@ fn first_of_levels(case: &Case<'_>) -> Option<Alone> {
 
 /// Whether the requests of the lightest level take about as long as each other.
 fn is_alike(case: &Case<'_>) -> bool {
-    let lightest = case.ramp.iter().min_by_key(|point| load_of(point));
+    let lightest = case.ramp.iter().min_by_key(|point| point.load_size());
     let spread = lightest.and_then(|point| {
         let latency = &point.service_ns;
         Some(latency.stdev? as f64 / latency.mean.filter(|mean| *mean > 0)? as f64)

@@ -17,15 +17,16 @@
 use super::{Family, Seen, Test, late_generator};
 use crate::backlog::keeps_up;
 use crate::case::{Case, percent};
-use model::load::{Hold, Question};
+use model::load::Question;
+use model::run::TurnoverInfo;
 use model::step::Step;
 
 /// Send delay that does not matter, nanoseconds.
 const LAG_MAX_NS: u64 = 1_000_000;
 
 pub fn test(case: &Case<'_>) -> Test {
-    if case.point.is_churn() {
-        return devices(case);
+    if let Some(turnover) = case.point.devices() {
+        return devices(case, turnover);
     }
     let Some(offered) = case.point.offered_rate else { return Test::NotSeen };
     let achieved = case.point.rate / offered.max(f64::MIN_POSITIVE);
@@ -50,7 +51,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     let connections = &case.point.load.connections.to_string();
     let (url, rate) = (&case.trial.url, &format!("{:.0}", offered * 1.25));
-    let more = match &case.point.events {
+    let more = match case.point.events() {
         Some(events) => {
             let writers = &events.writers.to_string();
             let load = ["fanout", url, "-c", connections, "--writers", writers];
@@ -69,19 +70,16 @@ fn reached(field: &str, value: String, rule: &str) -> Seen {
 const QUEUED_MAX: f64 = 0.01;
 
 /// Devices: connections per second are what their hold allows.
-fn devices(case: &Case<'_>) -> Test {
+fn devices(case: &Case<'_>, turnover: &TurnoverInfo) -> Test {
     let connections = &case.point.connections;
-    if case.life().and_then(|life| life.hold) == Some(Hold::Forever) {
+    if case.point.is_held() {
         return match connections.opened >= connections.asked {
             true => Test::Seen(all_held(case)),
             false => Test::NotSeen,
         };
     }
-    let turnover = case.point.turnover.as_ref();
-    let Some((rate, planned)) = turnover.and_then(|one| Some((one.rate, one.planned_rate?))) else {
-        return Test::NotSeen;
-    };
-    let achieved = rate / planned.max(f64::MIN_POSITIVE);
+    let Some(planned) = turnover.planned_rate else { return Test::NotSeen };
+    let achieved = turnover.rate / planned.max(f64::MIN_POSITIVE);
     if achieved < DEVICES_MIN {
         return Test::NotSeen;
     }

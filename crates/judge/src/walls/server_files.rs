@@ -54,8 +54,10 @@ pub fn test(case: &Case<'_>) -> Test {
 mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
-    use model::load::{Hold, Life, LoadModel};
+    use model::load::LoadModel;
     use model::reading::OpenFiles;
+    use model::run::TurnoverInfo;
+    use model::subject::Subject;
 
     #[test]
     fn a_full_table_with_waiting_connections_is_seen() {
@@ -73,9 +75,9 @@ mod tests {
         let mut fixture = Fixture::good();
         fixture.observed.server_files = Some(OpenFiles { pid: 9, open: 64, limit: 64 });
         (fixture.point.connections.served, fixture.point.requests.sent) = (0, 0);
-        fixture.point.load.life = Some(Life { hold: Some(Hold::Forever), ..Life::default() });
+        fixture.point.subject = Subject::Held(TurnoverInfo::default());
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "devices hold a connection");
-        fixture.point.load.life = None;
+        fixture.point.subject = Subject::Requests(None);
         fixture.point.load.model = LoadModel::Open;
         (fixture.point.connections.served, fixture.point.requests.sent) = (3, 3);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "three requests were due");

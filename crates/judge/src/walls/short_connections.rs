@@ -80,7 +80,7 @@ fn closed_by_server(case: &Case<'_>) -> Option<f64> {
     let crossed = point.connections.crossed.as_ref().map_or(0, |crossed| crossed.connections);
     let reopened = point.connections.reopened.saturating_sub(ours + crossed);
     let reopened = reopened as f64 / responses.max(1) as f64;
-    (!asked && !point.is_churn() && reopened > REOPENED_MIN).then_some(reopened)
+    (!asked && reopened > REOPENED_MIN).then_some(reopened)
 }
 
 /// Part of a connection's time that passes before it is open.

@@ -12,7 +12,6 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, Whose, percent};
-use crate::ramp::{load_of, load_phrase};
 use model::run::Point;
 
 /// Cost per request here over the cost at a quarter of the load.
@@ -24,8 +23,8 @@ const OWN_MIN: f64 = 0.5;
 
 pub fn test(case: &Case<'_>) -> Test {
     let cost_us = |point: &Point| point.cpu.server_us_per_request.filter(|cost| *cost > 0.0);
-    let is_quarter = |point: &&&Point| load_of(point) * 4 <= load_of(case.point);
-    let lighter = case.ramp.iter().filter(is_quarter).max_by_key(|point| load_of(point));
+    let is_quarter = |point: &&&Point| point.load_size() * 4 <= case.point.load_size();
+    let lighter = case.ramp.iter().filter(is_quarter).max_by_key(|point| point.load_size());
     let (Some(lighter), Some(here_us)) = (lighter, cost_us(case.point)) else {
         return Test::Untested;
     };
@@ -47,8 +46,8 @@ pub fn test(case: &Case<'_>) -> Test {
             ("schedstat, engine", ["server_threads"]),
             &format!(
                 "CPU time per request, from {} to {}",
-                load_of(lighter),
-                load_phrase(case.point)
+                lighter.load_size(),
+                case.point.load_phrase()
             ),
             format!("{lighter_us:.1} us to {here_us:.1} us, {:+.0} %", (growth - 1.0) * 100.0),
             "over 30 % more while the rate no longer follows the load",

@@ -22,7 +22,6 @@ use super::elimination::{FREE, OTHERWISE_MAX, at_cpus};
 use super::waiting::{ADDS_UP, QUEUE_MIN, Waiting, asleep_at_light_load};
 use super::{Seen, Test};
 use crate::case::{Case, percent};
-use crate::ramp::load_of;
 use model::reading::Doing;
 
 /// If the work of a request explains less than this part of the sleepers, it is A4.
@@ -110,7 +109,7 @@ fn is_queue_of(case: &Case<'_>, waiting: &Waiting, asleep: f64, is_ramp: bool) -
 /// requests wait. A level with free places must tell how many there are.
 fn all_places(case: &Case<'_>, waiting: &Waiting, asleep: f64) -> Option<f64> {
     let (places, light) = case.places().filter(|_| case.still_grows() == Some(false))?;
-    let is_free = load_of(light) as f64 <= FREE * places;
+    let is_free = light.load_size() as f64 <= FREE * places;
     let is_queue = waiting.in_flight >= (1.0 + QUEUE_MIN) * places;
     let is_idle = at_cpus(case)? <= OTHERWISE_MAX * places;
     (is_free && is_queue && is_idle && ADDS_UP.contains(&(asleep / places))).then_some(places)

@@ -2,10 +2,9 @@
 
 use super::{CaseOutcome, Report};
 use crate::page::Block;
-use crate::sections::turnover::{is_held, missed, never_open};
 use crate::sections::{conclusion, summary};
 use crate::wording::{
-    connect_time, count, latency, missing_cell, ns, or_dash, point_phrase, rate_cell, share,
+    count, main_failed, main_times, missing_cell, or_dash, point_phrase, rate_cell, share,
     unsent_phrase,
 };
 use model::experiment::Experiment;
@@ -13,6 +12,7 @@ use model::objective::Expectation;
 use model::printable::printable;
 use model::run::{Point, Run};
 use model::standing::Figure;
+use model::subject::Subject;
 
 /// Most rows of a table: the page of a job is not a full report.
 const ROWS_MAX: usize = 30;
@@ -72,25 +72,16 @@ fn cases(report: &Report, word: &str) -> String {
 
 /// Figures of a level, each with its name.
 pub(super) fn figures(point: &Point) -> Vec<String> {
-    let units = [if is_held(point) { "" } else { "/s" }, "", "", ""];
-    let figures = figures_of(point).into_iter().zip(names(point)).zip(units);
+    let units = [if point.is_held() { "" } else { "/s" }, "", "", ""];
+    let figures = figures_of(point).into_iter().zip(point.subject.words().figures).zip(units);
     figures.map(|((figure, name), unit)| format!("{name} {figure}{unit}")).collect()
 }
 
-/// Names of the figures of a level: of requests, or of what its headline counts.
-fn names(point: &Point) -> [&'static str; 4] {
-    match &point.events {
-        Some(_) => ["events", "stale p50", "stale p99", "missing"],
-        None if is_held(point) => ["held", "connect p50", "connect p99", "failed"],
-        None if point.is_churn() => ["connections", "connect p50", "connect p99", "failed"],
-        None => ["rate", "p50", "p99", "failed"],
-    }
-}
-
-/// Headings of the same.
+/// Headings of the figures of levels.
 fn head(points: &[Point]) -> Vec<String> {
-    let names = points.first().map_or(["rate", "p50", "p99", "failed"], names);
-    let is_held = points.first().is_some_and(is_held);
+    let subject = points.first().map_or(&Subject::Requests(None), |point| &point.subject);
+    let names = subject.words().figures;
+    let is_held = matches!(subject, Subject::Held(_));
     let first = if is_held { names[0].to_string() } else { format!("{}, 1/s", names[0]) };
     let rest = names[1..].iter().map(ToString::to_string);
     ["load".to_string(), first].into_iter().chain(rest).collect()
@@ -101,26 +92,23 @@ fn figures_of(point: &Point) -> Vec<String> {
         let part = (of > 0).then(|| format!("{} %", share(some, of)));
         or_dash(part, |part| part)
     };
-    if let Some(events) = &point.events {
-        let stale = events.staleness_ns.as_ref();
-        let [p50, p99] = [stale.and_then(|of| of.p50), stale.and_then(|of| of.p99)].map(ns);
-        return vec![rate_cell(point), p50, p99, missing_cell(point, part)];
-    }
-    if is_held(point) {
-        let connections = &point.connections;
-        let [p50, p99] = [connections.connect_ns.p50, connections.connect_ns.p99].map(ns);
-        return vec![count(connections.opened), p50, p99, never_open(point)];
-    }
-    if let Some(turnover) = point.turnover.as_ref().filter(|_| point.is_churn()) {
-        let [p50, p99] = [Figure::P50, Figure::P99].map(|figure| connect_time(turnover, figure));
-        return vec![rate_cell(point), p50, p99, missed(turnover)];
-    }
-    let (p50, p99) = (latency(point, Figure::P50), latency(point, Figure::P99));
-    // As everywhere: of those sent. Those that were never sent have a phrase of their own.
-    let requests = &point.requests;
-    let failed = part(requests.failed + requests.unanswered, requests.sent);
-    let failed = std::iter::once(failed).chain(unsent_phrase(point)).collect::<Vec<_>>();
-    vec![rate_cell(point), p50, p99, failed.join(", ")]
+    let made = match point.is_held() {
+        true => count(point.connections.opened),
+        false => rate_cell(point),
+    };
+    let failed = match &point.subject {
+        Subject::Events(_) => missing_cell(point, part),
+        Subject::Requests(_) => {
+            // As everywhere: of those sent. Those that were never sent have a phrase of their own.
+            let requests = &point.requests;
+            let failed = part(requests.failed + requests.unanswered, requests.sent);
+            let parts = std::iter::once(failed).chain(unsent_phrase(point));
+            parts.collect::<Vec<_>>().join(", ")
+        }
+        _ => main_failed(point),
+    };
+    let [p50, p99] = main_times(point, [Figure::P50, Figure::P99]);
+    vec![made, p50, p99, failed]
 }
 
 fn heading(report: &Report) -> String {

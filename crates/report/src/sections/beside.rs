@@ -52,7 +52,7 @@ fn rows(runs: &[Run]) -> Table {
         let verdict = &run.record.verdict;
         let point = best_point(run).map(|(_, point)| point);
         // Bare connections have no responses to count.
-        let answered = point.filter(|point| point.requests.sent > 0 || !point.is_churn());
+        let answered = point.filter(|point| point.requests.sent > 0 || !point.is_of_devices());
         let cells = vec![
             (at + 1).to_string(),
             or_dash(answered, rate_cell),

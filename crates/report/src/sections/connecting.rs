@@ -55,8 +55,8 @@ pub fn connecting<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> Vec<Bloc
 
 /// The last point of a run, when connections were opened in its window.
 fn last(run: &Run) -> Option<(&Point, &TurnoverInfo)> {
-    let point = run.record.points.last().filter(|point| point.is_churn())?;
-    let turnover = point.turnover.as_ref()?;
+    let point = run.record.points.last()?;
+    let turnover = point.devices()?;
     (turnover.connect_ns.count > 0).then_some((point, turnover))
 }
 

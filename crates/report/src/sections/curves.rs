@@ -9,7 +9,6 @@ use model::order::OrderBy as _;
 use model::run::{Point, Run};
 use model::search::Answer;
 use model::verdict::{Ceiling, CeilingKind};
-use model::visit::times_of;
 
 /// What the levels of a run vary; the horizontal axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +132,7 @@ pub(super) fn of_runs(runs: &[(String, &Run)]) -> Vec<Block> {
         let series = runs.iter().enumerate().map(line).collect();
         View { label: "all levels".to_string(), x: x.clone(), series, ..View::default() }
     };
-    let p99 = |point: &Point| times_of(point)?.p99.map(|ns| ns as f64);
+    let p99 = |point: &Point| point.main_times()?.p99.map(|ns| ns as f64);
     let rate = rate_chart(String::new(), varied, view(rate_asked));
     let latency = latency_chart(varied, view(p99));
     vec![Block::Chart(rate), Block::Chart(Chart { title: "p99".to_string(), ..latency })]
@@ -153,10 +152,7 @@ fn rate_series(points: &[&Point]) -> Vec<Series> {
         label: "rate".to_string(),
         y: points.iter().map(|point| rate_asked(point)).collect(),
     }];
-    let asked = |point: &&Point| match point.is_churn() {
-        true => point.load.rate,
-        false => asked_rate(point),
-    };
+    let asked = |point: &&Point| point.devices().map_or(asked_rate(point), |_| point.load.rate);
     if points.iter().any(|point| asked(point).is_some()) {
         let y = points.iter().map(asked).collect();
         series.push(Series { label: "asked".to_string(), y });
@@ -192,7 +188,7 @@ fn limits(run: &Run) -> Vec<Limit> {
 fn latency_series(points: &[&Point]) -> Vec<Series> {
     let series_of = |(label, pick): (&str, Pick)| Series {
         label: label.to_string(),
-        y: points.iter().map(|point| pick(times_of(point)?).map(|ns| ns as f64)).collect(),
+        y: points.iter().map(|point| pick(point.main_times()?).map(|ns| ns as f64)).collect(),
     };
     PERCENTILES.into_iter().map(series_of).collect()
 }
@@ -242,12 +238,12 @@ mod tests {
         let mut run = fixtures::churn_turnover();
         let mut more = run.record.points[0].clone();
         more.load.connections *= 2;
-        more.turnover.as_mut().unwrap().rate = 2_500.0;
+        fixtures::turnover(&mut more).rate = 2_500.0;
         run.record.points.push(more);
         let blocks = curves(&run);
         let [Block::Chart(rate), Block::Chart(times)] = &blocks[..] else { panic!("{blocks:?}") };
         assert_eq!(rate.views[0].series[0].y, [Some(1_920.0), Some(2_500.0)]);
-        let p50 = run.record.points[0].turnover.as_ref().unwrap().connect_ns.p50;
+        let p50 = run.record.points[0].turnover().unwrap().connect_ns.p50;
         assert_eq!(times.views[0].series[0].y[0], p50.map(|ns| ns as f64));
     }
 
@@ -256,9 +252,9 @@ mod tests {
     fn subscribers_have_the_curve_of_staleness_where_it_is_known() {
         let mut run = fixtures::fanout();
         let [first, second] = &mut run.record.points[..] else { panic!("two levels") };
-        let stale = first.events.as_ref().and_then(|events| events.staleness_ns.as_ref());
+        let stale = first.events().and_then(|events| events.staleness_ns.as_ref());
         let known = stale.and_then(|stale| stale.p50).map(|ns| ns as f64);
-        second.events.as_mut().unwrap().staleness_ns = None;
+        fixtures::events(second).staleness_ns = None;
         let blocks = curves(&run);
         let [Block::Chart(_), Block::Chart(times)] = &blocks[..] else { panic!("{blocks:?}") };
         assert!(known.is_some());

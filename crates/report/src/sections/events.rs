@@ -3,16 +3,17 @@
 use super::timeline;
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Table, Unit};
 use crate::wording::{
-    best_point, count, delivery_cell, mark_of, microseconds, missing_cell, ns, plural,
+    best_point, count, delivery_cell, main_times, mark_of, microseconds, missing_cell, ns, plural,
     point_heading, point_mark, rate_cell,
 };
 use model::fanout::EventInfo;
 use model::run::{Point, Run};
+use model::standing::Figure;
 
 /// The points that have events.
 fn with_events(run: &Run) -> Vec<(&Point, &EventInfo)> {
     let points = run.record.points.iter();
-    points.filter_map(|point| Some((point, point.events.as_ref()?))).collect()
+    points.filter_map(|point| Some((point, point.events()?))).collect()
 }
 
 /// One row per point with subscribers; nothing when there is none.
@@ -29,11 +30,9 @@ pub fn table(run: &Run) -> Vec<Block> {
     columns.extend(costs.map(|title| Column::numbers(title).rank(1)));
     let mut table = Table::new(columns);
     for (point, events) in &rows {
-        let stale = events.staleness_ns.as_ref();
         let mut cells = vec![point_mark(point), rate_cell(point), delivery_cell(point)];
         cells.push(missing_cell(point, |missing, _| count(missing)));
-        cells.extend([stale.and_then(|s| s.p50), stale.and_then(|s| s.p99)].map(ns));
-        cells.push(ns(stale.and_then(|stale| stale.max)));
+        cells.extend(main_times(point, [Figure::P50, Figure::P99, Figure::Max]));
         cells.push(count(events.subscribers.lost));
         cells.extend([events.client_us_per_event, events.server_us_per_event].map(microseconds));
         table.push(mark_of(run, point), cells);

@@ -10,17 +10,17 @@ use super::{
 };
 use crate::page::{Block, Column, Dots, Fact, Folded, Mark, Page, Table};
 use crate::wording::{
-    delivery_cell, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural, rate_cell,
-    rate_of, wall_mark, wall_phrase,
+    delivery_cell, main_times, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
+    rate_cell, rate_of, wall_mark, wall_phrase,
 };
 use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment, Fate, Figure, HostUsed, Tuned};
 use model::run::{Point, Run};
 use model::shell;
+use model::standing;
 use model::tool::ToolRun;
 use model::tuning::Fate as TuneFate;
 use model::units::show_count;
-use model::visit::{costs_of, times_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Note on visits without a readable run.
@@ -165,8 +165,8 @@ fn rows(experiment: &Experiment, runs: &[Option<Run>]) -> Table {
     let (mut has_devices, mut has_events, mut has_tools) = (false, false, false);
     for (nth, (cell, run)) in each_visit(experiment, runs).enumerate() {
         let point = run.and_then(point_of);
-        has_devices |= point.is_some_and(Point::is_churn);
-        has_events |= point.is_some_and(|point| point.events.is_some());
+        has_devices |= point.is_some_and(Point::is_of_devices);
+        has_events |= point.is_some_and(|point| point.events().is_some());
         has_tools |= run.is_some_and(|run| run.record.tool.is_some());
         let (mark, cells) = row(experiment, cell, run);
         match has_runs(runs) {
@@ -262,9 +262,9 @@ fn row(of: &Experiment, cell: &CellResult, run: Option<&Run>) -> (Mark, Vec<Stri
 
 /// Rate, p50, p99 and CPU time of both sides at the best point.
 fn of_point(point: Option<&Point>) -> [Option<f64>; 5] {
-    let times = point.and_then(times_of);
+    let times = point.and_then(Point::main_times);
     let time = |ns: Option<u64>| ns.map(|ns| ns as f64);
-    let (client_us, server_us) = point.map_or((None, None), costs_of);
+    let (client_us, server_us) = point.map_or((None, None), Point::main_costs);
     let rate = point.filter(|point| rate_of(point).is_some()).map(Point::headline_rate);
     let p50 = time(times.and_then(|times| times.p50));
     [rate, p50, time(times.and_then(|times| times.p99)), client_us, server_us]
@@ -298,16 +298,12 @@ fn events(experiment: &Experiment, runs: &[Option<Run>]) -> Option<Block> {
     for (cell, run) in experiment.cells.iter().zip(runs) {
         let Some(run) = run else { continue };
         let Some(point) = point_of(run) else { continue };
-        let Some(events) = &point.events else { continue };
-        let stale = events.staleness_ns.as_ref();
-        let cells = vec![
-            visit_name(cell),
-            rate_cell(point),
-            delivery_cell(point),
-            ns(stale.and_then(|stale| stale.p50)),
-            ns(stale.and_then(|stale| stale.p99)),
-            show_count(point.rate),
-        ];
+        if point.events().is_none() {
+            continue;
+        }
+        let mut cells = vec![visit_name(cell), rate_cell(point), delivery_cell(point)];
+        cells.extend(main_times(point, [standing::Figure::P50, standing::Figure::P99]));
+        cells.push(show_count(point.rate));
         table.push(mark_of(run, point), cells);
     }
     (!table.rows.is_empty()).then_some(Block::Table(table))

@@ -47,7 +47,7 @@ const MEASURES: &[Measure] = &[
     Measure {
         name: "staleness",
         meaning: "from the creation of an event to its arrival",
-        pick: |point| point.events.as_ref()?.staleness_ns.as_ref(),
+        pick: |point| point.events()?.staleness_ns.as_ref(),
     },
     Measure {
         name: "good only",

@@ -25,7 +25,7 @@ fn figure(column: Column, cell: fn(&Point) -> String) -> LevelCell {
 /// One row per point; columns without information in this run are left out.
 pub fn levels(run: &Run) -> Vec<Block> {
     let points = &run.record.points;
-    if !points.is_empty() && points.iter().all(Point::is_churn) {
+    if !points.is_empty() && points.iter().all(Point::is_of_devices) {
         // The table of connections replaces it.
         return Vec::new();
     }
@@ -47,7 +47,7 @@ pub fn levels(run: &Run) -> Vec<Block> {
 
 fn figures(points: &[Point]) -> Vec<LevelCell> {
     let any = |has: fn(&Point) -> bool| points.iter().any(has);
-    let of_events = points.iter().all(|point| point.events.is_some());
+    let of_events = points.iter().all(|point| point.events().is_some());
     let heading = if of_events { "subs" } else { "conns" };
     let mut figures = vec![figure(Column::numbers(heading), |point| {
         let visit = if point.attempt > 1 { format!("#{}", point.attempt) } else { String::new() };
@@ -60,10 +60,10 @@ fn figures(points: &[Point]) -> Vec<LevelCell> {
         figures.push(figure(Column::numbers("asked /s"), |p| or_dash(asked_rate(p), show_count)));
     }
     figures.push(figure(Column::numbers("rate /s"), |point| {
-        match point.events.is_some() || point.is_churn() {
+        match point.is_of_requests() {
+            true => rate_cell(point),
             // Of requests; what stands is said of events and of connections.
-            true => or_dash(rate_of(point), show_count),
-            false => rate_cell(point),
+            false => or_dash(rate_of(point), show_count),
         }
     }));
     figures.push(figure(Column::numbers("p50"), |point| latency(point, Figure::P50)));
@@ -134,7 +134,7 @@ fn notes(run: &Run) -> Vec<String> {
     let points = &run.record.points;
     let mut notes = reservations(run);
     notes.extend(mixed_costs(points));
-    if points.iter().any(|point| point.events.is_some()) {
+    if points.iter().any(|point| point.events().is_some()) {
         notes.push("These are the requests of the writers; their rate makes the events.".into());
     }
     if points.iter().all(is_served_fully) {

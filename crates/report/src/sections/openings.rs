@@ -24,7 +24,7 @@ pub fn charts(run: &Run) -> Vec<Block> {
         .record
         .points
         .iter()
-        .filter_map(|point| Some((point, point.turnover.as_ref()?)))
+        .filter_map(|point| Some((point, point.turnover()?)))
         .filter(|(_, turnover)| turnover.openings.len() >= SECONDS_MIN)
         .collect();
     if visits.is_empty() {
@@ -114,7 +114,7 @@ mod tests {
         let mut run = fixtures::churn_turnover();
         let point = &mut run.record.points[0];
         let begin_ns = point.window_ns.0 - 2 * NS_PER_S;
-        let turnover = point.turnover.as_mut().unwrap();
+        let turnover = fixtures::turnover(point);
         turnover.visit_begin_ns = begin_ns;
         let second = |nth: u64| Opening {
             t_s: nth as f64,
@@ -135,11 +135,11 @@ mod tests {
         assert_eq!(lines(&charts[0]), ["established"], "none failed");
         assert_eq!(view.series[0].y[4], Some(500.0));
         assert_eq!(lines(&charts[2]), ["open"], "queues were not read");
-        let turnover = run.record.points[0].turnover.as_mut().unwrap();
+        let turnover = fixtures::turnover(&mut run.record.points[0]);
         turnover.openings[3].failed = 7;
         let failed = drawn(&run)[0].views[0].series[1].y.clone();
         assert_eq!(failed, [0.0, 0.0, 0.0, 7.0, 0.0].map(Some), "zero was counted");
-        run.record.points[0].turnover.as_mut().unwrap().openings.truncate(2);
+        fixtures::turnover(&mut run.record.points[0]).openings.truncate(2);
         assert!(drawn(&run).is_empty(), "too short to say more than the window");
     }
 }

@@ -8,8 +8,9 @@ use crate::hosts::{Waits, near};
 use crate::page::{Banner, Block, Fact, Tone};
 use crate::wording::{
     best_point, connect_time, count, delivery_cell, drift, failed_gates, failures_phrase,
-    few_phrase, interval, is_partial, latency, ns, or_dash, per_second, percent, plural,
-    point_mark, point_phrase, rate_cell, rate_of, unprocessed_hint, unprocessed_phrase, wall_name,
+    few_phrase, interval, is_partial, latency, main_times, ns, or_dash, per_second, percent,
+    plural, point_mark, point_phrase, rate_cell, rate_of, unprocessed_hint, unprocessed_phrase,
+    wall_name,
 };
 use model::claim::{Claim, Unknown};
 use model::fleet::FleetRecord;
@@ -141,18 +142,18 @@ fn churn_banner(run: &Run) -> Banner {
     }
     let verdict = &run.record.verdict;
     let point = run.record.points.last();
-    let Some((point, turnover)) = point.and_then(|p| Some((p, p.turnover.as_ref()?))) else {
+    let Some((point, turnover)) = point.and_then(|p| Some((p, p.turnover()?))) else {
         return ceiling_banner(verdict);
     };
-    let text = match point.load.life.and_then(|life| life.hold) {
-        Some(Hold::Forever) => {
+    let text = match point.is_held() {
+        true => {
             let held = count(point.connections.opened);
             let each = turnover.client_bytes_each.map_or_else(String::new, |bytes| {
                 format!(", {} of client memory each", show_bytes(bytes))
             });
             format!("{held} connections held{each}")
         }
-        _ => connections_phrase(point, turnover),
+        false => connections_phrase(point, turnover),
     };
     Banner { tone: tone_of(verdict), text, lines: wall_sentences(verdict) }
 }
@@ -171,17 +172,15 @@ fn connections_phrase(point: &Point, turnover: &TurnoverInfo) -> String {
 fn fanout_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
     let point = run.record.points.last();
-    let Some((point, events)) = point.and_then(|p| Some((p, p.events.as_ref()?))) else {
+    let Some(point) = point.filter(|point| point.events().is_some()) else {
         return ceiling_banner(verdict);
     };
     let delivery = delivery_cell(point);
     let delivery = if delivery == "-" { delivery } else { format!("{delivery} %") };
-    let stale = events.staleness_ns.as_ref();
+    let [p50, p99] = main_times(point, [Figure::P50, Figure::P99]);
     let text = format!(
-        "{}/s events received, delivery {delivery}, staleness p50 {}, p99 {}, with {}",
+        "{}/s events received, delivery {delivery}, staleness p50 {p50}, p99 {p99}, with {}",
         rate_cell(point),
-        ns(stale.and_then(|stale| stale.p50)),
-        ns(stale.and_then(|stale| stale.p99)),
         point_phrase(point)
     );
     Banner { tone: tone_of(verdict), text, lines: wall_sentences(verdict) }
@@ -286,19 +285,16 @@ fn facts(run: &Run) -> Vec<Fact> {
                 ceiling.kind == CeilingKind::Ceiling && ceiling.knee_in_flight.is_some()
             });
             let label = if is_flat { "Plateau from" } else { "Highest" };
-            let figures = match &point.turnover {
-                Some(turnover) if point.is_churn() => connections_phrase(point, turnover),
-                _ => figures_phrase(point),
+            let figures = match point.devices() {
+                Some(turnover) => connections_phrase(point, turnover),
+                None => figures_phrase(point),
             };
             facts.push(Fact::new(label, figures));
         }
         let ceiling = run.record.verdict.ceiling.as_ref();
         if let Some(knee) = ceiling.and_then(|ceiling| ceiling.knee_in_flight) {
             let knee = show_count(knee as f64);
-            let text = match point.is_churn() {
-                true => format!("{knee} devices; more only add connect time"),
-                false => format!("{knee} in flight; more load only adds latency"),
-            };
+            let text = format!("{knee} {}", point.subject.words().knee);
             facts.push(Fact::new("Knee", text));
         }
         facts.push(Fact::new("CPU", cost_phrase(run, point)));
@@ -414,13 +410,8 @@ fn life_parts(life: &Life) -> Vec<String> {
 fn figures_phrase(point: &Point) -> String {
     let failed = point.requests.failed + point.requests.unanswered;
     let rate = rate_of(point).map_or("-".to_string(), |_| format!("{}/s", rate_cell(point)));
-    let figures = [Figure::P50, Figure::P99, Figure::Max];
-    let [p50, p99, max] = match point.events.as_ref().map(|events| &events.staleness_ns) {
-        None => figures.map(|figure| latency(point, figure)),
-        Some(None) => figures.map(|_| "-".to_string()),
-        Some(Some(of)) => [of.p50, of.p99, of.max].map(ns),
-    };
-    let of_what = if point.events.is_some() { "staleness " } else { "" };
+    let [p50, p99, max] = main_times(point, [Figure::P50, Figure::P99, Figure::Max]);
+    let of_what = if point.events().is_some() { "staleness " } else { "" };
     let mut phrase =
         format!("{rate} with {}: {of_what}p50 {p50}, p99 {p99}, max {max}", point_phrase(point));
     if failed > 0 {

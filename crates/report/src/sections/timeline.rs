@@ -28,7 +28,7 @@ const TENTHS_MAX: usize = 300;
 
 /// Connections established over time, where there are devices and no requests.
 fn established(run: &Run) -> Option<Chart> {
-    let devices = run.record.points.iter().filter(|point| point.is_churn());
+    let devices = run.record.points.iter().filter(|point| point.is_of_devices());
     let view = |point: &Point| {
         let tenths = if point.per_100ms.len() > TENTHS_MAX { 10 } else { 1 };
         // An incomplete last interval would look like a drop.

@@ -20,7 +20,7 @@ fn lost(point: &Point) -> u64 {
     let unserved = connections.asked.saturating_sub(is_served);
     let unanswered = requests.failed + requests.unsent + requests.unanswered;
     let errors: u64 = point.errors.values().sum();
-    let reopened = if point.is_churn() { 0 } else { connections.reopened };
+    let reopened = if point.is_of_devices() { 0 } else { connections.reopened };
     unserved + reopened + unanswered + point.mismatched + errors
 }
 

@@ -2,21 +2,20 @@
 
 use crate::page::{Block, Column, Table};
 use crate::wording::{
-    connect_time, count, mark_of, ns, or_dash, plural, point_heading, point_mark, rate_cell, share,
+    connect_time, count, main_times, mark_of, or_dash, plural, point_heading, point_mark, rate_cell,
 };
-use model::load::Hold;
 use model::run::{Point, Run, TurnoverInfo};
 use model::standing::Figure;
 use model::units::{show_bytes, show_count};
 
 /// One row per point whose connections come and go; nothing when there is none.
 pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
-    let with = |point: &'a Point| Some((point, point.turnover.as_ref()?));
+    let with = |point: &'a Point| Some((point, point.turnover()?));
     let rows: Vec<(&Point, &TurnoverInfo)> = run.record.points.iter().filter_map(with).collect();
     if rows.is_empty() {
         return Vec::new();
     }
-    if rows.iter().all(|(point, _)| is_held(point)) {
+    if rows.iter().all(|(point, _)| point.is_held()) {
         return vec![Block::Table(held(run, &rows))];
     }
     let is_planned = rows.iter().any(|(_, turnover)| turnover.starts.is_some());
@@ -48,26 +47,6 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
     vec![Block::Table(table)]
 }
 
-/// The share of the requested connections that were never open.
-pub(crate) fn missed(turnover: &TurnoverInfo) -> String {
-    let (missed, of) = match &turnover.starts {
-        Some(starts) => (starts.missed(), starts.due()),
-        None => (turnover.failed, turnover.begun),
-    };
-    format!("{} %", share(missed, of))
-}
-
-/// The share of the requested connections that a level of held connections did not open.
-pub(crate) fn never_open(point: &Point) -> String {
-    let of = &point.connections;
-    format!("{} %", share(of.asked.saturating_sub(of.opened), of.asked))
-}
-
-/// Whether connections are opened once and stay.
-pub(crate) fn is_held(point: &Point) -> bool {
-    point.load.life.is_some_and(|life| life.hold == Some(Hold::Forever))
-}
-
 /// Held connections are opened in the ramp-up, before the window, whose figures would be zeros.
 fn held(run: &Run, rows: &[(&Point, &TurnoverInfo)]) -> Table {
     let mut columns = vec![Column::numbers(point_heading(run))];
@@ -77,10 +56,9 @@ fn held(run: &Run, rows: &[(&Point, &TurnoverInfo)]) -> Table {
     for (point, turnover) in rows {
         let connections = &point.connections;
         let counts = [connections.opened, connections.failed, turnover.closed_by_peer];
-        let connect = &connections.connect_ns;
         let mut cells = vec![point_mark(point)];
         cells.extend(counts.map(count));
-        cells.extend([connect.p50, connect.p99, connect.max].map(ns));
+        cells.extend(main_times(point, [Figure::P50, Figure::P99, Figure::Max]));
         table.push(mark_of(run, point), cells);
         table.notes.extend(notes(point, turnover));
     }

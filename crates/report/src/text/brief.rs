@@ -17,7 +17,6 @@ use crate::page::Table;
 use crate::sections::summary;
 use crate::wording::best_point;
 use crate::wrap::{left, together, width, wrap};
-use model::load::Hold;
 use model::run::{Point, Run};
 use model::size::Sizing;
 
@@ -107,7 +106,7 @@ fn figures(run: &Run, columns: usize) -> (Vec<TextLine>, Vec<TextLine>) {
     let points = &run.record.points;
     let (table, rows) = match points.as_slice() {
         _ if run.record.search.is_some() => (tables::search(run), rows::of_levels(run)),
-        _ if points.iter().any(|point| point.events.is_some()) => {
+        _ if points.iter().any(|point| point.events().is_some()) => {
             (tables::events(run), rows::of_events(run))
         }
         [] => (
@@ -119,7 +118,7 @@ fn figures(run: &Run, columns: usize) -> (Vec<TextLine>, Vec<TextLine>) {
         ),
         [point] if is_of_connections(point) => (None, rows::of_connections(run, point)),
         [point] => (None, rows::of_one(run, point, columns)),
-        _ if points.iter().all(|point| point.is_churn() && point.turnover.is_some()) => {
+        _ if points.iter().all(|point| point.is_of_devices()) => {
             let best = best_point(run).map_or(&points[0], |(_, point)| point);
             (Some(tables::connections(run)), rows::of_connections(run, best))
         }
@@ -131,8 +130,7 @@ fn figures(run: &Run, columns: usize) -> (Vec<TextLine>, Vec<TextLine>) {
 
 /// Whether the point is about connections, not requests.
 fn is_of_connections(point: &Point) -> bool {
-    let is_held = point.load.life.is_some_and(|life| life.hold == Some(Hold::Forever));
-    point.is_churn() && (is_held || !point.asks())
+    point.is_held() || point.is_of_devices() && !point.asks()
 }
 
 fn drawn(rows: &[Row], columns: usize) -> Vec<TextLine> {

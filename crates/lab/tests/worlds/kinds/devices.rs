@@ -30,7 +30,7 @@ pub const OPEN: Kind = Kind {
         drawn
     },
     check: |seen, findings| {
-        let Some(turnover) = &seen.point().turnover else {
+        let Some(turnover) = seen.point().turnover() else {
             return findings.wrong("devices without figures of connections".to_string());
         };
         match &turnover.starts {

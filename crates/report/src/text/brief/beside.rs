@@ -9,9 +9,7 @@ use super::rows::figure_of;
 use super::tables::failed;
 use super::{MARGIN, NAMES, Row, drawn, title};
 use crate::page::{Banner, Column, Mark, Table, Tone};
-use crate::wording::{
-    best_point, connect_time, mark_of, ns, or_dash, rate_cell, rate_of, wall_mark,
-};
+use crate::wording::{best_point, mark_of, or_dash, rate_cell, rate_of, wall_mark};
 use model::order::OrderBy as _;
 use model::run::{Point, Run};
 use model::standing::{Figure, Standing};
@@ -47,7 +45,7 @@ pub(super) fn last(runs: &[Run], columns: usize) -> Vec<TextLine> {
 /// The best point of a run, unless it has only connections without requests.
 fn shown(run: &Run) -> Option<&Point> {
     let point = best_point(run).map(|(_, point)| point)?;
-    (point.requests.sent > 0 || !point.is_churn()).then_some(point)
+    (point.requests.sent > 0 || !point.is_of_devices()).then_some(point)
 }
 
 /// The best point of a run, when its rate is valid.
@@ -90,16 +88,6 @@ fn verdict(runs: &[Run]) -> Banner {
     Banner { tone, text: format!("{text}{unknown}"), lines: Vec::new() }
 }
 
-/// A percentile of the latency, of the time to connect of devices, or of the staleness of events.
-fn time_of(point: &Point, figure: Figure) -> String {
-    if let Some(turnover) = point.turnover.as_ref().filter(|_| point.is_churn()) {
-        return connect_time(turnover, figure);
-    }
-    let Some(events) = &point.events else { return figure_of(point, figure) };
-    let of = events.staleness_ns.as_ref();
-    ns(of.and_then(|of| if figure == Figure::P50 { of.p50 } else { of.p99 }))
-}
-
 fn rows(runs: &[Run]) -> Table {
     let mut columns = ["run", "rate/s", "p50"].map(Column::numbers).to_vec();
     columns.push(Column::numbers("p99").rank(1));
@@ -112,8 +100,8 @@ fn rows(runs: &[Run]) -> Table {
         let cells = vec![
             (at + 1).to_string(),
             of(&rate_cell),
-            of(&|point| time_of(point, Figure::P50)),
-            of(&|point| time_of(point, Figure::P99)),
+            of(&|point| figure_of(point, Figure::P50)),
+            of(&|point| figure_of(point, Figure::P99)),
             of(&failed),
             wall_mark(&run.record.verdict),
         ];

@@ -2,13 +2,12 @@
 
 use super::super::line::Ink;
 use super::{NAMES, Row, histogram, tables};
-use crate::sections::turnover::is_held;
 use crate::sections::{confirmation, network, profile, samples, summary, tool};
 use crate::wording::{
-    self, asked_rate, attempts_phrase, best_point, connect_time, count, failures_phrase, interval,
-    is_partial, ns, or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of,
-    reason_phrase, sentence, share, statuses, struck_phrases, unprocessed_hint, unprocessed_phrase,
-    unsent_phrase, wall_code, with_names,
+    self, asked_rate, attempts_phrase, best_point, count, failures_phrase, interval, is_partial,
+    main_time, or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, reason_phrase,
+    sentence, share, statuses, struck_phrases, unprocessed_hint, unprocessed_phrase, unsent_phrase,
+    wall_code, with_names,
 };
 use crate::wrap::{together, width};
 use model::claim::Claim;
@@ -20,6 +19,7 @@ use model::run::{Point, Run};
 use model::sample::ResponseSample;
 use model::standing::{Figure, Standing};
 use model::step::Step;
+use model::subject::Subject;
 use model::tick::ErrorClass;
 use model::tool::ToolRun;
 use model::units::{show_bytes, show_count, show_ns};
@@ -99,7 +99,7 @@ fn closes(run: &Run, point: &Point) -> Option<Row> {
     let failed = others.map(|(_, count)| count).sum::<u64>() + point.connections.unsolicited;
     let closed = point.connections.reopened.saturating_sub(failed);
     let reopened = closed as f64 / responses.max(1) as f64;
-    if is_asked || point.is_churn() || responses == 0 || reopened < CLOSES_MIN {
+    if is_asked || responses == 0 || reopened < CLOSES_MIN {
         return None;
     }
     let mean_ns = |of: &Summary| of.mean.unwrap_or(0) as f64;
@@ -137,8 +137,8 @@ fn link(run: &Run, point: &Point) -> Option<Row> {
 
 /// Connections that come and go, or are held.
 pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
-    let Some(turnover) = &point.turnover else { return ending(run, Some(point)) };
-    let is_held = is_held(point);
+    let Some(turnover) = point.turnover() else { return ending(run, Some(point)) };
+    let is_held = point.is_held();
     let mut rows = Vec::new();
     if !is_held {
         let of_planned = turnover.planned_rate.map_or(String::new(), |planned| {
@@ -148,11 +148,7 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
         let rate = rate_cell(point);
         rows.push(Row::new("Rate", format!("{rate} connections/s{of_planned}")));
     }
-    let time = |figure: Figure| match is_held {
-        true => ns(point.connections.connect_ns.of(figure)),
-        false => connect_time(turnover, figure),
-    };
-    let shown = PERCENTILES.iter().map(|(name, figure)| format!("{name} {}", time(*figure)));
+    let shown = PERCENTILES.iter().map(|(name, of)| format!("{name} {}", main_time(point, *of)));
     rows.push(Row::new("Connect", listed(shown)));
     let opened = if is_held { point.connections.opened } else { turnover.established };
     let closed = match is_held {
@@ -198,7 +194,7 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
 pub(super) fn of_events(run: &Run) -> Vec<Row> {
     let point = run.record.points.last();
     let mut rows = Vec::new();
-    if let Some((point, events)) = point.and_then(|point| Some((point, point.events.as_ref()?))) {
+    if let Some((point, events)) = point.and_then(|point| Some((point, point.events()?))) {
         let cost = |us: Option<f64>| or_dash(us, |us| show_ns(us * 1e3));
         let (client, server) = (events.client_us_per_event, events.server_us_per_event);
         let writes = format!(
@@ -206,7 +202,7 @@ pub(super) fn of_events(run: &Run) -> Vec<Row> {
             count(point.requests.sent),
             plural(events.writers, "writer")
         );
-        let [p50, p99] = [Figure::P50, Figure::P99].map(|figure| figure_of(point, figure));
+        let [p50, p99] = [Figure::P50, Figure::P99].map(|figure| latency_of(point, figure));
         rows.push(Row::new("Writes", format!("{writes}: p50 {p50}  p99 {p99}")));
         rows.push(Row::new(
             "CPU",
@@ -249,8 +245,16 @@ fn latency(name: &str, point: &Point) -> Option<Row> {
     (good.count > 0).then(|| Row::new(name, percentiles(point)))
 }
 
-/// A percentile; `failed` where it falls among requests without a good response.
+/// A percentile of the main times; `failed` where it falls among requests without a good response.
 pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
+    match &point.subject {
+        Subject::Requests(_) => latency_of(point, figure),
+        _ => main_time(point, figure),
+    }
+}
+
+/// The same of the requests.
+pub(super) fn latency_of(point: &Point, figure: Figure) -> String {
     let Summary { count, censored, .. } = point.latency_ns;
     let quantile = match figure {
         Figure::P50 => 0.5,
@@ -266,7 +270,7 @@ pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
 }
 
 fn percentiles(point: &Point) -> String {
-    let shown = PERCENTILES.iter().map(|(name, of)| format!("{name} {}", figure_of(point, *of)));
+    let shown = PERCENTILES.iter().map(|(name, of)| format!("{name} {}", latency_of(point, *of)));
     listed(shown)
 }
 

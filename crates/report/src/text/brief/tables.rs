@@ -4,12 +4,10 @@ use super::super::spark::bar;
 use super::rows::figure_of;
 use crate::page::{Column, Mark, Table};
 use crate::sections::search;
-use crate::sections::turnover::{is_held, missed, never_open};
 use crate::wording::{
-    asked_rate, connect_time, count, delivery_cell, mark_of, missing_cell, ns, or_dash, plural,
-    rate_cell, rate_of, share,
+    asked_rate, count, delivery_cell, main_failed, main_times, mark_of, missing_cell, ns, or_dash,
+    plural, rate_cell, rate_of, share,
 };
-use model::histogram::Summary;
 use model::order::OrderBy as _;
 use model::run::{Point, Run, TargetResult};
 use model::standing::Figure;
@@ -129,7 +127,7 @@ pub(super) fn failed(point: &Point) -> String {
 pub(super) fn connections(run: &Run) -> Table {
     let is_planned = run.record.points.iter().any(|point| point.load.rate.is_some());
     // Held connections are opened before the window, whose rate would be zero.
-    let are_held = run.record.points.iter().all(is_held);
+    let are_held = run.record.points.iter().all(Point::is_held);
     let first = if is_planned { "asked/s" } else { "devices" };
     let second = if are_held { "opened" } else { "conns/s" };
     let mut columns = [first, second].map(Column::numbers).to_vec();
@@ -137,21 +135,13 @@ pub(super) fn connections(run: &Run) -> Table {
     columns.extend(times.map(|(title, rank)| Column::numbers(title).rank(rank)));
     let mut table = Table::new(columns);
     for point in &run.record.points {
-        let Some(turnover) = &point.turnover else { continue };
         let asked =
             point.load.rate.map_or_else(|| count(u64::from(point.load.connections)), show_count);
-        let (made, failed) = match are_held {
-            true => (count(point.connections.opened), never_open(point)),
-            false => (rate_cell(point), missed(turnover)),
-        };
+        let made = if are_held { count(point.connections.opened) } else { rate_cell(point) };
         let mut cells = vec![asked, made];
-        cells.extend([Figure::P50, Figure::P90, Figure::P99, Figure::Max].map(|figure| {
-            match are_held {
-                true => ns(point.connections.connect_ns.of(figure)),
-                false => connect_time(turnover, figure),
-            }
-        }));
-        cells.push(failed);
+        let times = [Figure::P50, Figure::P90, Figure::P99, Figure::Max];
+        cells.extend(main_times(point, times));
+        cells.push(main_failed(point));
         table.push(mark_of(run, point), cells);
     }
     table
@@ -167,22 +157,16 @@ pub(super) fn search(run: &Run) -> Option<Table> {
     for (at, trial) in search.trials.iter().enumerate() {
         let (mark, word) = search::standing(trial);
         let point = run.record.points.get(at);
-        let of = |figure| point.map_or_else(|| "-".to_string(), |point| figure_of(point, figure));
-        let devices = point.filter(|point| point.is_churn());
-        let [rate, p50, p99, failed] = match devices.and_then(|point| point.turnover.as_ref()) {
-            Some(turnover) => {
-                let [p50, p99] = [Figure::P50, Figure::P99].map(|of| connect_time(turnover, of));
-                [or_dash(devices, rate_cell), p50, p99, missed(turnover)]
-            }
-            None => [
-                point.map_or_else(|| "-".to_string(), rate_cell),
-                of(Figure::P50),
-                of(Figure::P99),
-                or_dash(point, failed),
-            ],
-        };
-        let length = show_ns(trial.duration_s * 1e9);
-        let cells = vec![show_count(trial.rate), rate, length, p50, p99, failed, word.to_string()];
+        let of = |figure| or_dash(point, |point| figure_of(point, figure));
+        let cells = vec![
+            show_count(trial.rate),
+            or_dash(point, rate_cell),
+            show_ns(trial.duration_s * 1e9),
+            of(Figure::P50),
+            of(Figure::P99),
+            or_dash(point, main_failed),
+            word.to_string(),
+        ];
         table.push(mark, cells);
     }
     Some(table)
@@ -196,19 +180,16 @@ pub(super) fn events(run: &Run) -> Option<Table> {
     let columns = columns.map(|(title, rank)| Column::numbers(title).rank(rank)).collect();
     let mut table = Table::new(columns);
     for point in &run.record.points {
-        let Some(events) = &point.events else { continue };
-        let stale = |of: fn(&Summary) -> Option<u64>| ns(events.staleness_ns.as_ref().and_then(of));
+        let Some(events) = point.events() else { continue };
         let delivery = delivery_cell(point);
-        let cells = vec![
+        let mut cells = vec![
             count(u64::from(point.load.connections)),
             rate_cell(point),
             if delivery == "-" { delivery } else { format!("{delivery} %") },
             missing_cell(point, |missing, _| count(missing)),
-            stale(|of| of.p50),
-            stale(|of| of.p99),
-            stale(|of| of.max),
-            count(events.subscribers.lost),
         ];
+        cells.extend(main_times(point, [Figure::P50, Figure::P99, Figure::Max]));
+        cells.push(count(events.subscribers.lost));
         table.push(mark_of(run, point), cells);
     }
     Some(table)

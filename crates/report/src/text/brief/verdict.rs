@@ -2,14 +2,13 @@
 
 use crate::page::{Banner, Tone};
 use crate::sections::summary;
-use crate::sections::turnover;
 use crate::wording::{
     best_point, connect_time, count, delivery_cell, ends, few_phrase, named_wall, per_second,
     plural, point_phrase, rate_cell, rate_of, share, wall_name,
 };
 use crate::wrap::width;
 use model::claim::Claim;
-use model::load::{Hold, Question};
+use model::load::Question;
 use model::run::{Outcome, Point, Run};
 use model::standing::Figure;
 use model::tool::ToolRun;
@@ -133,13 +132,13 @@ fn known(run: &Run) -> Vec<Clause> {
         _ if let Some(tool) = &run.record.tool => of_tool(tool),
         (Question::Churn, ..)
             if run.record.points.len() > 1
-                && !run.record.points.iter().all(turnover::is_held)
+                && !run.record.points.iter().all(Point::is_held)
                 && run.record.verdict.ceiling.is_some() =>
         {
             ceiling(run)
         }
-        (Question::Churn, _, Some(point)) if point.turnover.is_some() => connections(point),
-        (Question::Fanout, _, Some(point)) if point.events.is_some() => events(point),
+        (Question::Churn, _, Some(point)) if point.turnover().is_some() => connections(point),
+        (Question::Fanout, _, Some(point)) if point.events().is_some() => events(point),
         (Question::Load, Some(point), _) => one_level(point),
         _ => ceiling(run),
     };
@@ -205,15 +204,16 @@ fn ceiling(run: &Run) -> Vec<Clause> {
         CeilingKind::AtLeast => "AT LEAST",
     };
     let within = ends(ceiling).map(|(low, high)| format!("({low} to {high})"));
-    let unit = if points.iter().all(Point::is_churn) { " connections/s" } else { "/s" };
+    let unit =
+        if points.iter().all(|point| point.is_of_devices()) { " connections/s" } else { "/s" };
     let rate = clause(0, format!("{kind} {}{unit}", show_count(ceiling.rate)));
     std::iter::once(rate).chain(within.map(|within| more(2, within))).collect()
 }
 
 /// Connections that come and go, or are held.
 fn connections(point: &Point) -> Vec<Clause> {
-    let Some(turnover) = &point.turnover else { return Vec::new() };
-    if point.load.life.is_some_and(|life| life.hold == Some(Hold::Forever)) {
+    let Some(turnover) = point.turnover() else { return Vec::new() };
+    if point.is_held() {
         let held = plural(point.connections.opened, "connection");
         let each = turnover.client_bytes_each;
         let each =
@@ -230,7 +230,7 @@ fn connections(point: &Point) -> Vec<Clause> {
 
 /// Events that reached subscribers.
 fn events(point: &Point) -> Vec<Clause> {
-    let Some(events) = &point.events else { return Vec::new() };
+    let Some(events) = point.events() else { return Vec::new() };
     let rate = format!("{} events/s", rate_cell(point));
     let share = events.delivery_share.map(|_| format!(", {} % delivered", delivery_cell(point)));
     let to = format!(" to {} subscribers", count(u64::from(point.load.connections)));
