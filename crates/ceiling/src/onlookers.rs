@@ -180,7 +180,7 @@ impl OfExperiment {
             Progress::Visit(index) => {
                 let visits = plan.visits();
                 let name = plan.cells[visits[index].cell].name.clone();
-                live.publish(&Message::Visit { index, of: visits.len(), name });
+                live.begin_visit(index, visits.len(), name);
             }
             Progress::Starting(name) => {
                 live.publish(&Message::Doing { text: format!("starting {name}") });

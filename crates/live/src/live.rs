@@ -133,6 +133,18 @@ impl Live {
         self.drawing = None;
     }
 
+    /// A visit of an experiment begins. All that earlier visits sent comes before it.
+    pub fn begin_visit(&self, index: usize, of: usize, name: String) {
+        self.drain();
+        self.publish(&Message::Visit { index, of, name });
+    }
+
+    fn drain(&self) {
+        if let Some(inlet) = &self.inlet {
+            inlet.drain();
+        }
+    }
+
     /// The run has ended, with a result or an error. Watchers see the end and can fetch report and
     /// record; without watchers this does not wait.
     pub fn end(mut self, ended: Result<&Run, &str>) {
@@ -159,6 +171,7 @@ impl Live {
 
     /// An experiment has ended.
     pub fn end_experiment(self, report: Vec<u8>, record: Vec<u8>) {
+        self.drain();
         self.feed.keep(Files { report: report.into(), record: record.into() });
         self.over(true);
     }

@@ -12,6 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -57,7 +58,7 @@ impl Inlet {
             // One connection at a time: the messages of two runs would mix.
             for stream in listener.incoming().flatten() {
                 busy.store(true, Ordering::Relaxed);
-                take_in(stream, &feed);
+                take_in(&stream, &feed);
                 busy.store(false, Ordering::Relaxed);
                 if feed.look(|now| now.state == State::Running) {
                     let why = "the measuring process disconnected".to_string();
@@ -72,6 +73,16 @@ impl Inlet {
     /// Whether a measuring process is connected.
     pub fn is_busy(&self) -> bool {
         self.is_busy.load(Ordering::Relaxed)
+    }
+
+    /// Waits until everything that processes sent before is published, but not for long.
+    pub fn drain(&self) {
+        let Ok(mut stream) = UnixStream::connect(self.folder.join(SOCKET)) else { return };
+        let limited = stream.set_read_timeout(Some(WRITE_LIMIT));
+        // Connections are taken one after the other: when this one ends, all before it have.
+        if limited.and_then(|()| stream.shutdown(Shutdown::Write)).is_ok() {
+            let _ = stream.read(&mut [0]);
+        }
     }
 }
 
@@ -100,7 +111,7 @@ fn make_own(folder: &Path) -> io::Result<()> {
 }
 
 /// Publishes messages until the end of the stream or a malformed message.
-fn take_in(stream: UnixStream, feed: &Feed) {
+fn take_in(stream: &UnixStream, feed: &Feed) {
     let mut lines = BufReader::new(stream);
     loop {
         let mut line = Vec::new();
@@ -205,6 +216,20 @@ mod tests {
         assert_eq!(mode & 0o777, 0o700);
         drop(inlet);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_drained_inlet_has_published_all_that_was_sent_before() {
+        let folder = folder("drained");
+        let feed = Arc::new(Feed::default());
+        let inlet = Inlet::open(&folder, Arc::clone(&feed)).unwrap();
+        for round in 1..=50 {
+            let mut stream = UnixStream::connect(folder.join(SOCKET)).unwrap();
+            stream.write_all(b"data: {\"kind\":\"notice\",\"text\":\"good\"}\n").unwrap();
+            drop(stream);
+            inlet.drain();
+            assert_eq!(feed.look(|now| now.notices.len()), round);
+        }
     }
 
     #[test]
