@@ -35,7 +35,7 @@ function checkPoint(scene, point, truth) {
   const below = Math.max(P50_OFF.ns, P50_OFF.share * truth.p50);
   const margin = { below, above: scene.p50 === "least" ? Infinity : below };
   const isP50Right = said === null || truth.p50 === null ||
-    holds(said, standing(point, "latency.p50"), truth.p50, margin);
+    holds(said, standing(point, "p50"), truth.p50, margin);
   return { isRateRight, isP50Right, rateOff: Math.abs(point.rate / rate - 1),
     p50Off: said === null || truth.p50 === null ? null : Math.abs(said - truth.p50),
     lateNs: point.generator_delay_ns?.p99 ?? null,

@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn a_broken_gate_takes_the_figures_that_it_is_about() {
         let mut record = json(fixture!("ceiling.json")).unwrap();
-        record["points"][0]["standing"] = serde_json::json!({"latency.p99": {"is": "bounded"}});
+        record["points"][0]["standing"] = serde_json::json!({"p99": {"is": "bounded"}});
         let counted = ceiling_with_failed_gates(&record.to_string()).unwrap();
         assert_eq!((counted.p50_ns, counted.p99_ns), (Some(286463), None));
         assert_eq!(counted.requests, 170865 + 44141);

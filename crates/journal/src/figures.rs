@@ -3,17 +3,19 @@
 //! In: the document of an experiment and the records of its visits. Out: values with intervals, or
 //! the reason why a figure is not known.
 
-use crate::language::{Basis, Figure, Unit, Value};
+use crate::language::{Basis, Quantity, Value};
 use judge::stats::{median, median_interval};
 use model::analysis::VisitSeen;
-use model::experiment::{CellResult, CellSummary, Contrast, Experiment, Fate, Figure as Measured};
+use model::experiment::{CellResult, CellSummary, Contrast, Experiment, Fate};
+use model::figure::Figure;
 use model::maps::IntoMap;
 use model::run::{Point, Record};
-use model::standing::{self, Standing};
+use model::standing::Standing;
 use model::tool::ToolRun;
+use model::unit::Unit;
 use model::verdict::{Ceiling, IntervalKind, Named as Verdict};
 use model::visit::{
-    best_point, bounds, failures_of, figure_of, is_nothing, is_nothing_of_tool, least, least_of,
+    best_point, bounds, failures_of, figure_of, is_nothing, is_nothing_of_tool, least_of,
     standing_of,
 };
 use std::collections::BTreeMap;
@@ -33,26 +35,6 @@ pub struct ResultFigures {
     pub contrasts: BTreeMap<String, BTreeMap<String, Named>>,
 }
 
-/// The name of a figure in a path.
-pub fn name_of(figure: Measured) -> &'static str {
-    match figure {
-        Measured::Rate => "rate",
-        Measured::P50 => "p50",
-        Measured::P99 => "p99",
-        Measured::ClientUsPerRequest => "cpu_client",
-        Measured::ServerUsPerRequest => "cpu_server",
-    }
-}
-
-/// Its unit, and how many of the unit of the record it has: a division rounds as a literal does.
-fn unit_of(figure: Measured) -> (Unit, f64) {
-    match figure {
-        Measured::Rate => (Unit::PerSecond, 1.0),
-        Measured::P50 | Measured::P99 => (Unit::Seconds, 1e9),
-        Measured::ClientUsPerRequest | Measured::ServerUsPerRequest => (Unit::Seconds, 1e6),
-    }
-}
-
 impl ResultFigures {
     /// The figures of an experiment. `records` has the record of each visit, in order.
     pub fn of(of: &Experiment, records: &[Option<Record>]) -> Self {
@@ -70,7 +52,7 @@ impl ResultFigures {
             let cells = [&one.cell, &one.baseline];
             let bounded = cells.map(|cell| bounded(of, records, cell, one.figure));
             let figures = of_contrast(one, bounded.into_iter().sum());
-            by_figure.insert(name_of(one.figure).to_string(), figures);
+            by_figure.insert(one.figure.to_string(), figures);
         }
         Self { cells, contrasts }
     }
@@ -84,7 +66,7 @@ fn counts(of: &Experiment, cell: &str, block: Option<u32>) -> bool {
 
 /// Of how many visits of a cell only bounds of a figure are known. Older documents do not say so,
 /// but the records do.
-fn bounded(of: &Experiment, records: &[Option<Record>], cell: &str, figure: Measured) -> usize {
+fn bounded(of: &Experiment, records: &[Option<Record>], cell: &str, figure: Figure) -> usize {
     let seen = of.analysis.iter().flat_map(|analysis| &analysis.visits);
     let seen = seen.filter(|visit| visit.cell == cell && counts(of, cell, visit.block));
     let by_document = seen.filter(|visit| visit.bounds.contains_key(&figure)).count();
@@ -115,12 +97,10 @@ fn of_cell(of: &Experiment, name: &str, records: &[Option<Record>]) -> Named {
         return of_record(only);
     }
     let mut named = Named::new();
-    for figure in Measured::ALL {
+    for figure in OF_POINT {
         let values = measured.iter().filter_map(|record| known(single(record, figure)));
-        named.insert(name_of(figure).to_string(), over_visits(of, name, figure, values.collect()));
+        named.insert(figure.to_string(), over_visits(of, name, figure, values.collect()));
     }
-    let p999 = measured.iter().filter_map(|record| known(p999_of(record)));
-    named.insert("p999".to_string(), of_values(p999.collect(), Unit::Seconds, "p99.9"));
     named.insert("errors".to_string(), errors_over(&measured));
     named.insert("wall".to_string(), walls(&measured));
     named
@@ -136,8 +116,7 @@ fn of_document(of: &Experiment, name: &str, why: &str) -> Named {
     if visits.is_empty() {
         return named;
     }
-    for figure in Measured::ALL {
-        let (_, per) = unit_of(figure);
+    for figure in Figure::COMPARED {
         let value = |visit: &&VisitSeen| {
             let bounds = visit.bounds.get(&figure);
             // Older documents have only the bounds of what is known from below.
@@ -145,11 +124,10 @@ fn of_document(of: &Experiment, name: &str, why: &str) -> Named {
             let ends = bounds.map_or((value, value), |(low, high)| {
                 (low.min(value), high.map_or(f64::INFINITY, |high| high.max(value)))
             });
-            let ends = (ends.0 / per, ends.1 / per);
-            Some(OfVisit { value: value / per, ends })
+            Some(OfVisit::of(value, ends, figure.unit()))
         };
         let values = visits.iter().filter_map(value).collect();
-        named.insert(name_of(figure).to_string(), over_visits(of, name, figure, values));
+        named.insert(figure.to_string(), over_visits(of, name, figure, values));
     }
     // A visit whose wall the document does not say may have any.
     let unknown = Verdict::Unknown.word();
@@ -173,29 +151,30 @@ fn why_none<'a>(visits: impl Iterator<Item = &'a CellResult>) -> String {
     visits.map(why).next().unwrap_or_else(|| "no visit of the cell counts".to_string())
 }
 
-/// Names of the figures of a cell.
-pub const NAMES: [&str; 8] =
-    ["rate", "p50", "p99", "p999", "errors", "cpu_client", "cpu_server", "wall"];
+/// The figures of a run that are numbers over its best point.
+const OF_POINT: [Figure; 6] =
+    [Figure::Rate, Figure::P50, Figure::P99, Figure::P99_9, Figure::ClientCpu, Figure::ServerCpu];
 
 fn unknown(why: &str) -> Named {
-    NAMES.into_iter().map(|name| (name.to_string(), Value::Unknown(why.to_string()))).into_map()
+    let all = OF_POINT.into_iter().chain([Figure::Errors, Figure::Wall]);
+    all.map(|figure| (figure.to_string(), Value::Unknown(why.to_string()))).into_map()
 }
 
 /// The summary in the document if it has one, over at least these visits; else the summary of these
 /// values, one per visit.
-fn over_visits(of: &Experiment, cell: &str, figure: Measured, values: Vec<OfVisit>) -> Value {
-    let (unit, per) = unit_of(figure);
+fn over_visits(of: &Experiment, cell: &str, figure: Figure, values: Vec<OfVisit>) -> Value {
+    let unit = figure.unit();
     let is_of = |one: &&CellSummary| one.cell == cell && one.figure == figure;
     let is_whole = |one: &&CellSummary| are_known(&values) && one.visits >= values.len() as u64;
     let summary = of.summaries.iter().find(is_of).filter(is_whole);
     match summary.and_then(|one| Some((one, one.low?, one.high?))) {
-        Some((one, low, high)) => Value::Figure(Figure::between(
-            one.median / per,
-            (low / per, high / per),
-            unit,
+        Some((one, low, high)) => Value::Quantity(Quantity::between(
+            unit.to_base(one.median),
+            (unit.to_base(low), unit.to_base(high)),
+            unit.base(),
             Basis::Visits(one.visits),
         )),
-        None => of_values(values, unit, name_of(figure)),
+        None => of_values(values, unit.base(), figure.name()),
     }
 }
 
@@ -205,6 +184,14 @@ struct OfVisit {
     value: f64,
     /// The least and the most that it can be: the value, unless only bounds of it are known.
     ends: (f64, f64),
+}
+
+impl OfVisit {
+    /// By a value and its ends in this unit.
+    fn of(value: f64, ends: (f64, f64), unit: Unit) -> Self {
+        let ends = (unit.to_base(ends.0), unit.to_base(ends.1));
+        Self { value: unit.to_base(value), ends }
+    }
 }
 
 /// Whether the values are known, and not only bounds of some.
@@ -232,18 +219,18 @@ fn of_values(values: Vec<OfVisit>, unit: Unit, name: &str) -> Value {
     };
     if !are_known(&values) {
         let (least, most) = (ends(&by(|one| one.ends.0)).0.0, ends(&by(|one| one.ends.1)).0.1);
-        return Value::Figure(Figure::between(middle, (least, most), unit, Basis::Bounds));
+        return Value::Quantity(Quantity::between(middle, (least, most), unit, Basis::Bounds));
     }
     let (interval, basis) = ends(&middles);
-    Value::Figure(match count {
-        1 => Figure::alone(middle, unit),
-        _ => Figure::between(middle, interval, unit, basis),
+    Value::Quantity(match count {
+        1 => Quantity::alone(middle, unit),
+        _ => Quantity::between(middle, interval, unit, basis),
     })
 }
 
 /// A figure of one visit, when it is known.
 fn known(value: Value) -> Option<OfVisit> {
-    let Value::Figure(Figure { value, low, high, basis, .. }) = value else { return None };
+    let Value::Quantity(Quantity { value, low, high, basis, .. }) = value else { return None };
     let ends = if basis == Basis::Bounds { (low, high) } else { (value, value) };
     Some(OfVisit { value, ends })
 }
@@ -253,7 +240,7 @@ fn known(value: Value) -> Option<OfVisit> {
 fn errors_over(records: &[&Record]) -> Value {
     let struck = |record: &&Record| {
         let point = counted_point(record).filter(|_| record.tool.is_none())?;
-        point.standing.of(standing::Figure::Failures).reason().map(str::to_string)
+        point.standing.of(Figure::Errors).reason().map(str::to_string)
     };
     let whys: Vec<String> = records.iter().filter_map(struck).collect();
     if let Some(why) = whys.first() {
@@ -276,10 +263,10 @@ fn errors_over(records: &[&Record]) -> Value {
     let shares = || counts.iter().copied().map(share);
     let ends = (shares().fold(f64::INFINITY, f64::min), shares().fold(0.0, f64::max));
     match ends.0 == ends.1 {
-        true => Value::Figure(Figure::exact(share(all), Unit::Share)),
+        true => Value::Quantity(Quantity::exact(share(all), Unit::Share)),
         false => {
             let basis = Basis::Range(counts.len() as u64);
-            Value::Figure(Figure::between(share(all), ends, Unit::Share, basis))
+            Value::Quantity(Quantity::between(share(all), ends, Unit::Share, basis))
         }
     }
 }
@@ -300,96 +287,80 @@ fn walls(records: &[&Record]) -> Value {
 /// The figures of a single run.
 pub fn of_record(of: &Record) -> Named {
     let mut named = Named::new();
-    for figure in Measured::ALL {
-        named.insert(name_of(figure).to_string(), single(of, figure));
+    for figure in OF_POINT {
+        named.insert(figure.to_string(), single(of, figure));
     }
-    named.insert("p999".to_string(), p999_of(of));
     named.insert("errors".to_string(), errors_over(&[of]));
     named.insert("wall".to_string(), walls(&[of]));
     named
 }
 
-fn single(of: &Record, figure: Measured) -> Value {
+fn single(of: &Record, figure: Figure) -> Value {
     if let Some(tool) = &of.tool {
-        let (unit, per) = unit_of(figure);
         let is_one =
             |value: &f64| value.is_finite() && (*value > 0.0 || is_nothing_of_tool(tool, figure));
         let value = tool.figure(figure).filter(is_one);
-        return told(tool, value.map(|value| Figure::alone(value / per, unit)));
+        return told(tool, value.map(|value| alone(value, figure.unit())));
     }
     let Some((_, point)) = best_point(of) else {
         return Value::Unknown("the run has no point whose rate is known".to_string());
     };
-    let (unit, per) = unit_of(figure);
     if let Some(least) = least_of(point, figure) {
-        return from_below(least / per, unit);
+        return from_below(least, figure.unit());
     }
     let is_one = |value: &f64| value.is_finite() && (*value > 0.0 || is_nothing(point, figure));
     let Some(value) = figure_of(point, figure).filter(is_one) else {
         return Value::Unknown(why_absent(point, figure));
     };
-    let interval = of.verdict.ceiling.as_ref().filter(|_| figure == Measured::Rate);
-    of_standing(value, &standing_of(point, figure), interval, (unit, per))
+    let interval = of.verdict.ceiling.as_ref().filter(|_| figure == Figure::Rate);
+    of_standing(value, &standing_of(point, figure), interval, figure.unit())
 }
 
 /// A percentile among the requests without a good response, which rank as slower than all others.
 fn from_below(least: f64, unit: Unit) -> Value {
-    Value::Figure(Figure::between(least, (least, f64::INFINITY), unit, Basis::Bounds))
+    bounded_by(least, (least, f64::INFINITY), unit, Basis::Bounds)
+}
+
+/// A value without an interval, in the unit of the record.
+fn alone(value: f64, unit: Unit) -> Quantity {
+    Quantity::alone(unit.to_base(value), unit.base())
+}
+
+/// A value with an interval, in the unit of the record.
+fn bounded_by(value: f64, (low, high): (f64, f64), unit: Unit, basis: Basis) -> Value {
+    let ends = (unit.to_base(low), unit.to_base(high));
+    Value::Quantity(Quantity::between(unit.to_base(value), ends, unit.base(), basis))
 }
 
 const TOO_FEW: &str = "too few values for this percentile";
 
-fn why_absent(point: &Point, figure: Measured) -> String {
+fn why_absent(point: &Point, figure: Figure) -> String {
     if let Some(why) = standing_of(point, figure).reason_unknown() {
         return why;
     }
     match figure {
-        Measured::ServerUsPerRequest if point.main_costs().1.is_none() => {
+        Figure::ServerCpu if point.main_costs().1.is_none() => {
             "the server was not observed".to_string()
         }
-        Measured::P50 | Measured::P99 if point.main_times().is_some() => TOO_FEW.to_string(),
+        _ if figure.is_latency() && point.main_times().is_some() => TOO_FEW.to_string(),
         _ => "it was not measured".to_string(),
     }
 }
 
 /// A figure as another tool reported it.
-fn told(tool: &ToolRun, figure: Option<Figure>) -> Value {
+fn told(tool: &ToolRun, figure: Option<Quantity>) -> Value {
     let name = tool.generator.name();
     let unknown = || Value::Unknown(format!("{name} does not report it, or its value cannot be"));
-    figure.map_or_else(unknown, Value::Figure)
-}
-
-fn p999_of(of: &Record) -> Value {
-    if let Some(tool) = &of.tool {
-        let value = tool.percentile_ns(0.999).filter(|_| tool.refuted("p99_9").is_none());
-        return told(tool, value.map(|ns| Figure::alone(ns / 1e9, Unit::Seconds)));
-    }
-    let Some((_, point)) = best_point(of) else {
-        return Value::Unknown("the run has no point whose rate is known".to_string());
-    };
-    if let Some(least) = least(point, standing::Figure::P99_9) {
-        return from_below(least / 1e9, Unit::Seconds);
-    }
-    let standing = point.standing_of_main(standing::Figure::P99_9);
-    match point.main_times().and_then(|times| times.p99_9) {
-        Some(ns) => of_standing(ns as f64, &standing, None, (Unit::Seconds, 1e9)),
-        None => Value::Unknown(standing.reason_unknown().unwrap_or_else(|| TOO_FEW.to_string())),
-    }
+    figure.map_or_else(unknown, Value::Quantity)
 }
 
 /// A figure of one visit, as far as its standing allows.
-fn of_standing(
-    value: f64,
-    standing: &Standing,
-    ceiling: Option<&Ceiling>,
-    (unit, per): (Unit, f64),
-) -> Value {
-    let ends = |low: f64, high: f64| (low / per, high / per);
+fn of_standing(value: f64, standing: &Standing, ceiling: Option<&Ceiling>, unit: Unit) -> Value {
     match (standing, ceiling) {
         (Standing::NotKnown { why }, _) => Value::Unknown(why.clone()),
         (Standing::Bounded { low, high, .. }, _) => {
-            let ends = ends(*low, high.unwrap_or(f64::INFINITY));
-            Value::Figure(Figure::between(value / per, ends, unit, Basis::Bounds))
+            let ends = (*low, high.unwrap_or(f64::INFINITY));
+            bounded_by(value, ends, unit, Basis::Bounds)
         }
         (
             Standing::Sound,
@@ -400,20 +371,19 @@ fn of_standing(
                 IntervalKind::MinMax => Basis::Range(*visits),
                 IntervalKind::WithinRun => Basis::WithinRun,
             };
-            Value::Figure(Figure::between(value / per, ends(*low, *high), unit, basis))
+            bounded_by(value, (*low, *high), unit, basis)
         }
-        (Standing::Sound, _) => Value::Figure(Figure::alone(value / per, unit)),
+        (Standing::Sound, _) => Value::Quantity(alone(value, unit)),
     }
 }
 
 /// `bounded` visits of its two cells have only bounds of the figure.
 fn of_contrast(of: &Contrast, bounded: usize) -> Named {
     let ratio = match (of.ratio, of.low, of.high) {
-        _ if bounded > 0 => Value::Unknown(format!(
-            "of {bounded} visits only bounds of {} are known",
-            name_of(of.figure)
-        )),
-        (Some(ratio), Some(low), Some(high)) => Value::Figure(Figure::between(
+        _ if bounded > 0 => {
+            Value::Unknown(format!("of {bounded} visits only bounds of {} are known", of.figure))
+        }
+        (Some(ratio), Some(low), Some(high)) => Value::Quantity(Quantity::between(
             ratio,
             (low, high),
             Unit::Number,

@@ -2,7 +2,8 @@
 
 use crate::{EntryFolder, Journal, Skeleton, Slug};
 use model::analysis::{Analysis, HostSeen};
-use model::experiment::{CellResult, CellSummary, Experiment, Fate, Figure, SCHEMA};
+use model::experiment::{CellResult, CellSummary, Experiment, Fate, SCHEMA};
+use model::figure::Figure;
 use model::reading::Reading;
 use model::run::Record;
 use serde_json::Value;

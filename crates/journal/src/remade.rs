@@ -12,9 +12,9 @@ mod run;
 use crate::JournalError;
 use crate::check::{EntryChecked, Judged, judged};
 use crate::data::ResultData;
-use crate::figures::{Named, ResultFigures, name_of};
+use crate::figures::{Named, ResultFigures};
 use crate::folder::EntryFolder;
-use crate::language::{Figure, Path, Truth, Value, shown_value};
+use crate::language::{Path, Quantity, Truth, Value, shown_value};
 use crate::world::World;
 use model::experiment::{CellSummary, Experiment};
 use model::maps::IntoMap;
@@ -29,7 +29,7 @@ use trials::experiment::analysed;
 const SAME_WITHIN: f64 = 1e-9;
 
 /// The figures of times.
-const TIMES: [&str; 3] = ["p50", "p99", "p999"];
+const TIMES: [&str; 3] = ["p50", "p99", "p99_9"];
 
 /// The results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -259,7 +259,7 @@ fn medians(of: &ResultAgain, cell: &str) -> impl Iterator<Item = Line> {
         let same = |now: &&CellSummary| now.cell == was.cell && now.figure == was.figure;
         let now = of.experiment.summaries.iter().find(same).map(|now| now.median);
         if now.is_none_or(|now| !is_close(was.median, now)) {
-            let about = format!("results.{}.summaries.{cell}.{}", of.id, name_of(was.figure));
+            let about = format!("results.{}.summaries.{cell}.{}", of.id, was.figure);
             let now = now.map_or("nothing".to_string(), |now| now.to_string());
             let outcome = Outcome::Differs { now };
             lines.push(Line { about, value: was.median.to_string(), outcome });
@@ -297,8 +297,8 @@ fn is_close(one: f64, two: f64) -> bool {
 
 fn is_same(was: &Value, now: &Value) -> bool {
     match (was, now) {
-        (Value::Figure(was), Value::Figure(now)) => {
-            let ends = |of: &Figure| [of.value, of.low, of.high];
+        (Value::Quantity(was), Value::Quantity(now)) => {
+            let ends = |of: &Quantity| [of.value, of.low, of.high];
             let all = ends(was).into_iter().zip(ends(now));
             was.unit == now.unit && all.into_iter().all(|(one, two)| is_close(one, two))
         }

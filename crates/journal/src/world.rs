@@ -4,9 +4,9 @@
 
 use crate::figures::{Named, ResultFigures, of_record};
 use crate::folder::EntryFolder;
-use crate::language::{Basis, Figure, Figures, Path, Unit, Value};
+use crate::language::{Basis, Figures, Path, Quantity, Value};
 use crate::slug::Slug;
-use model::audit::{self, Audit, Claim, Outcome};
+use model::audit::{Audit, Claim, Outcome};
 use model::experiment::Experiment;
 use model::maps::IntoMap;
 use model::run::Record;
@@ -160,16 +160,16 @@ impl<'a> Scope<'a> {
         let result = world.result(entry, id)?;
         let figures = &result.figures;
         match names {
-            ["cells", cell, name] => {
+            ["cells", cell, name @ ..] if !name.is_empty() => {
                 let all = figures.cells.keys().map(String::as_str);
                 let cell = figures.cells.get(*cell).ok_or_else(|| none("cell", cell, all))?;
-                named(cell, name)
+                named(cell, &name.join("."))
             }
-            ["contrasts", cell, figure, name] => {
+            ["contrasts", cell, figure @ .., name] if !figure.is_empty() => {
                 let all = figures.contrasts.keys().map(String::as_str);
                 let of = figures.contrasts.get(*cell).ok_or_else(|| none("contrast", cell, all))?;
-                let all = of.keys().map(String::as_str);
-                named(of.get(*figure).ok_or_else(|| none("figure", figure, all))?, name)
+                let (figure, all) = (figure.join("."), of.keys().map(String::as_str));
+                named(of.get(&figure).ok_or_else(|| none("figure", &figure, all))?, name)
             }
             _ => Err("a path is cells.NAME.FIGURE or contrasts.NAME.FIGURE.ratio; for example \
                       cells.free.rate"
@@ -218,7 +218,9 @@ impl Figures for Scope<'_> {
                     false => Err(none("result", id, all.iter().map(String::as_str))),
                 }
             }
-            ["runs", name, figure] => scope.of_run(name, figure),
+            ["runs", name, figure @ ..] if !figure.is_empty() => {
+                scope.of_run(name, &figure.join("."))
+            }
             ["foreign", name, claim @ ..] if !claim.is_empty() => {
                 scope.of_foreign(name, &claim.join("."))
             }
@@ -248,10 +250,10 @@ fn claimed(audit: &Audit, wanted: &str) -> Found {
     if let Some(claim) = find(wanted) {
         let figure = &claim.figure;
         let ends = (figure.low, figure.high);
-        return Ok(Value::Figure(Figure::between(
+        return Ok(Value::Quantity(Quantity::between(
             figure.value,
             ends,
-            unit(claim.unit),
+            claim.unit,
             Basis::Printed,
         )));
     }
@@ -264,17 +266,6 @@ fn claimed(audit: &Audit, wanted: &str) -> Found {
         return Ok(Value::Word([(word.to_string(), 1)].into_map()));
     }
     Err(none("claim", wanted, all.iter().map(|(name, _)| name.as_str())))
-}
-
-fn unit(of: audit::Unit) -> Unit {
-    match of {
-        audit::Unit::Count => Unit::Count,
-        audit::Unit::PerSecond => Unit::PerSecond,
-        audit::Unit::Seconds => Unit::Seconds,
-        audit::Unit::Bytes => Unit::Bytes,
-        audit::Unit::BytesPerSecond => Unit::BytesPerSecond,
-        audit::Unit::Share => Unit::Share,
-    }
 }
 
 /// The error for an unknown name; it lists the known ones.

@@ -2,11 +2,11 @@
 
 use crate::stats;
 use model::facts::{ClockOffset, CpuAccounting, HostFacts, ServerFacts};
+use model::figure::Figure;
 use model::histogram::Summary;
 use model::load::{Hold, Life, Trial};
 use model::route::Address;
 use model::run::Point;
-use model::standing::Figure;
 use model::step::Step;
 use model::tick::ErrorClass;
 use model::tick::ThreadKind;

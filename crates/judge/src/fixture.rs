@@ -5,6 +5,7 @@ mod signs;
 use crate::case::Case;
 use crate::gates;
 use model::facts::{CpuAccounting, HostFacts, ServerFacts};
+use model::figure::Figure;
 use model::histogram::Summary;
 use model::load::{Arrival, Level, Life, LoadModel, MixTarget, Request, Stop, Trial};
 use model::reading::CpuShares;
@@ -13,7 +14,7 @@ use model::run::{
     Unmeasured, count_mismatches,
 };
 use model::series::{Second, Spread};
-use model::standing::{Figure, Standing, Standings};
+use model::standing::{Standing, Standings};
 use model::subject::Subject;
 use model::tick::Counters;
 use model::verdict::{Confidence, Named, Verdict};

@@ -26,9 +26,10 @@ mod tuning;
 mod window;
 
 use crate::case::Case;
+use model::figure::Figure;
 use model::load::Stop;
 use model::run::Point;
-use model::standing::{Figure, LATENCIES, Standing, Standings};
+use model::standing::{Standing, Standings};
 use model::verdict::{Gate, GateId};
 use model::wall::WallId;
 
@@ -84,8 +85,8 @@ impl Checked {
 /// The figures made from counts and time stamps of requests.
 const OF_REQUESTS: &[Figure] = &[
     Figure::Rate,
-    Figure::Failures,
-    Figure::Mean,
+    Figure::Errors,
+    Figure::MEAN,
     Figure::P50,
     Figure::P75,
     Figure::P90,
@@ -93,7 +94,7 @@ const OF_REQUESTS: &[Figure] = &[
     Figure::P99,
     Figure::P99_9,
     Figure::P99_99,
-    Figure::Max,
+    Figure::MAX,
     Figure::Bytes,
     Figure::ClientCpu,
     Figure::ServerCpu,
@@ -121,14 +122,14 @@ pub const GATES: &[Listed] = &[
         GateId::Resolution,
         WallId::M1,
         resolution::check,
-        &LATENCIES,
+        &Figure::LATENCIES,
         Leaves::Bound(resolution::leaves, "from the figure minus two longest turns to the figure"),
     ),
     gate(
         GateId::Release,
         WallId::C4,
         release::check,
-        &LATENCIES,
+        &Figure::LATENCIES,
         Leaves::Bound(
             release::leaves,
             "from the latency of a punctual generator to the latency from the plan; sound where \
@@ -192,7 +193,7 @@ pub const GATES: &[Listed] = &[
         agents::check,
         &[
             Figure::Rate,
-            Figure::Mean,
+            Figure::MEAN,
             Figure::P50,
             Figure::P75,
             Figure::P90,
@@ -200,7 +201,7 @@ pub const GATES: &[Listed] = &[
             Figure::P99,
             Figure::P99_9,
             Figure::P99_99,
-            Figure::Max,
+            Figure::MAX,
             Figure::Ceiling,
         ],
         Leaves::Bound(
@@ -223,7 +224,7 @@ pub const GATES: &[Listed] = &[
         early::check,
         &[
             Figure::Rate,
-            Figure::Mean,
+            Figure::MEAN,
             Figure::P50,
             Figure::P75,
             Figure::P90,
@@ -231,7 +232,7 @@ pub const GATES: &[Listed] = &[
             Figure::P99,
             Figure::P99_9,
             Figure::P99_99,
-            Figure::Max,
+            Figure::MAX,
             Figure::ServerCpu,
             Figure::Ceiling,
         ],
@@ -286,7 +287,7 @@ pub fn standings(case: &Case<'_>) -> Standings {
     }
     let rates = [crate::few::rate(case.point), stopped_rate(case.point)];
     rates.into_iter().flatten().for_each(|standing| standings.add(Figure::Rate, standing));
-    for figure in LATENCIES {
+    for figure in Figure::LATENCIES {
         if let Some(absent) = percentiles::absent(case.point, figure) {
             standings.add(figure, absent);
         }

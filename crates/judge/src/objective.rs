@@ -8,12 +8,13 @@
 //!
 //! What gates leave of a figure counts: see `model::standing`.
 
+use model::figure::{Figure, Statistic, Times as Of};
 use model::fleet::AgentPoint;
 use model::histogram::{SAMPLES_BEYOND, Summary, rank_of};
-use model::objective::{Expectation, Objective, Percentile, Relation, Statistic, Term, TermFigure};
+use model::objective::{Expectation, Objective, Relation, Term};
 use model::punctual::is_moved;
 use model::run::{Point, RequestInfo, StartInfo, TurnoverInfo};
-use model::standing::{self, Standing};
+use model::standing::Standing;
 use model::units::{show_count, show_ns};
 
 /// Share of the attempts of a window to connect that may be in progress at its end.
@@ -55,24 +56,20 @@ pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
 }
 
 /// The standing of the figure that a term bounds. An absent percentile has its own reason.
-fn standing_of(figure: TermFigure, point: &Point) -> &Standing {
-    let struck = match figure {
-        TermFigure::Latency(statistic) => Some(standing::Figure::of_latency(statistic)),
+fn standing_of(figure: Figure, point: &Point) -> &Standing {
+    match figure {
         // The generator delay is examined with the term.
-        TermFigure::Connect(_) => None,
-        // Counts of outcomes and stamps stand or fall together.
-        TermFigure::Good(statistic) | TermFigure::Service(statistic) => {
-            Some(standing::Figure::of_latency(statistic))
-                .filter(|figure| point.standing.of(*figure).is_not_known())
+        Figure::Time(Of::Connect, _) => &Standing::Sound,
+        Figure::Time(of, statistic) => {
+            let latency = point.standing.of(Figure::Time(Of::Latency, statistic));
+            // Counts of outcomes and stamps stand or fall together.
+            let is_of_it = of == Of::Latency || latency.is_not_known();
+            let is_struck = is_of_it && point.latency_ns.at(statistic).is_some();
+            if is_struck { latency } else { &Standing::Sound }
         }
-        TermFigure::Errors | TermFigure::Status(_) => Some(standing::Figure::Failures),
-        TermFigure::Rate => Some(standing::Figure::Rate),
-    };
-    let is_absent =
-        |figure: &standing::Figure| figure.is_latency() && point.latency_ns.of(*figure).is_none();
-    struck
-        .filter(|figure| !is_absent(figure))
-        .map_or(&Standing::Sound, |one| point.standing.of(one))
+        Figure::Status(_) => point.standing.of(Figure::Errors),
+        other => point.standing.of(other),
+    }
 }
 
 fn expectation(term: &Term, found: TermFinding) -> Expectation {
@@ -84,32 +81,32 @@ fn expectation(term: &Term, found: TermFinding) -> Expectation {
 fn find(term: &Term, point: &Point) -> TermFinding {
     let RequestInfo { sent, failed, unanswered, unsent, .. } = point.requests;
     match term.figure {
-        TermFigure::Latency(statistic) => {
+        Figure::Time(Of::Latency, statistic) => {
             let at_least = point.latency_at_least_ns.as_ref();
             let bad = (failed + unanswered + unsent).max(point.latency_ns.censored);
             time(term, statistic, Times { known: &point.latency_ns, bad, at_least })
         }
-        TermFigure::Good(statistic) => {
+        Figure::Time(Of::Good, statistic) => {
             let known = point.latency_good_ns.as_ref().unwrap_or(&point.latency_ns);
             time(term, statistic, Times { known, bad: 0, at_least: None })
         }
-        TermFigure::Service(statistic) => {
+        Figure::Time(Of::Service, statistic) => {
             let bad = (failed + unanswered).max(point.service_ns.censored);
             time(term, statistic, Times { known: &point.service_ns, bad, at_least: None })
         }
-        TermFigure::Connect(statistic) => connecting(term, statistic, point),
-        TermFigure::Errors => {
+        Figure::Time(Of::Connect, statistic) => connecting(term, statistic, point),
+        Figure::Errors => {
             let starts = point.starts();
             let missed = starts.map_or(0, StartInfo::missed);
             let due = sent + unsent + starts.map_or(0, StartInfo::due);
             share(term, failed + unanswered + unsent + missed, due, unaccounted(point))
         }
-        TermFigure::Status(class) => match point.status.get(class.key()) {
+        Figure::Status(class) => match point.status.get(class.key()) {
             Some(count) => share(term, *count, sent + unsent, unaccounted(point)),
             None => TermFinding::open(format!("status {} was not counted", class.key())),
         },
-        TermFigure::Rate if point.load.duration_s > 0.0 => compared(term, point.headline_rate()),
-        TermFigure::Rate => TermFinding::open("nothing was measured".to_string()),
+        _ if point.load.duration_s > 0.0 => compared(term, point.headline_rate()),
+        _ => TermFinding::open("nothing was measured".to_string()),
     }
 }
 
@@ -160,12 +157,8 @@ fn stuck(turnover: &TurnoverInfo) -> u64 {
 /// punctual generator would have seen, and what was measured.
 pub(crate) fn connect_moved(point: &Point, statistic: Statistic) -> Option<(f64, f64)> {
     let starts = point.starts()?;
-    let of = |summary: &Summary| match statistic {
-        Statistic::Percentile(percentile) => value_of(summary, percentile),
-        Statistic::Mean => summary.mean,
-        Statistic::Max => summary.max,
-    };
-    let (known_ns, low_ns) = (of(&starts.connect_ns)?, of(&starts.connect_punctual_ns)?);
+    let (known_ns, low_ns) =
+        (starts.connect_ns.at(statistic)?, starts.connect_punctual_ns.at(statistic)?);
     is_moved(low_ns, known_ns).then_some((low_ns as f64, known_ns as f64))
 }
 
@@ -214,8 +207,8 @@ impl Times<'_> {
         let Summary { count, censored, min, max, .. } = self.known;
         let recorded = count + censored;
         let ends = [(1, *min), (*count, *max)];
-        let percentiles = Percentile::ALL.iter().map(|percentile| {
-            (rank_of(percentile.quantile(), recorded), value_of(self.known, *percentile))
+        let percentiles = Statistic::PERCENTILES.into_iter().filter_map(|percentile| {
+            Some((rank_of(percentile.quantile()?, recorded), self.known.at(percentile)))
         });
         let (mut low, mut high) = (None, None);
         for (at, value) in percentiles.chain(ends) {
@@ -233,25 +226,26 @@ impl Times<'_> {
 
 fn time(term: &Term, statistic: Statistic, times: Times<'_>) -> TermFinding {
     match statistic {
-        Statistic::Percentile(percentile) => at_percentile(term, percentile, times),
         Statistic::Mean => mean(term, times),
         Statistic::Max => max(term, times),
+        percentile => at_percentile(term, percentile, times),
     }
 }
 
-fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermFinding {
+fn at_percentile(term: &Term, percentile: Statistic, times: Times<'_>) -> TermFinding {
+    let quantile = percentile.quantile().unwrap_or(1.0);
     let population = times.population() as f64;
-    let beyond = population * (1.0 - percentile.quantile());
-    let rank = rank_of(percentile.quantile(), times.population());
+    let beyond = population * (1.0 - quantile);
+    let rank = rank_of(quantile, times.population());
     let is_supported = beyond >= SAMPLES_BEYOND - 1e-6;
-    let as_recorded = value_of(times.known, percentile);
+    let as_recorded = times.known.at(percentile);
     match as_recorded {
         // The record has the percentile over the same requests.
         Some(value_ns) if times.known.censored == times.bad => {
             return compared(term, value_ns as f64);
         }
         _ if is_supported && rank > times.known.count => {
-            let at_least = times.at_least.map(|summary| value_of(summary, percentile));
+            let at_least = times.at_least.map(|summary| summary.at(percentile));
             return beyond_all(term, percentile.name(), times.bad, at_least);
         }
         _ if is_supported => match times.around(rank) {
@@ -262,7 +256,7 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermF
         _ => {}
     }
     // Lower percentiles can show a miss, but never that the term is met.
-    for lower in Percentile::ALL.iter().filter(|lower| **lower < percentile) {
+    for lower in Statistic::PERCENTILES.iter().filter(|lower| **lower < percentile) {
         let found = at_percentile(term, *lower, times);
         if found.met == Some(false) {
             return TermFinding::missed(format!("already {}: {}", lower.name(), found.why));
@@ -271,9 +265,9 @@ fn at_percentile(term: &Term, percentile: Percentile, times: Times<'_>) -> TermF
     if is_supported {
         return TermFinding::open(format!("{} is not in the record", percentile.name()));
     }
-    let needed = (SAMPLES_BEYOND / (1.0 - percentile.quantile())).round();
+    let needed = (SAMPLES_BEYOND / (1.0 - quantile)).round();
     let what = match term.figure {
-        TermFigure::Connect(_) => "connections",
+        Figure::Time(Of::Connect, _) => "connections",
         _ => "responses",
     };
     TermFinding::open(format!(
@@ -323,18 +317,6 @@ fn max(term: &Term, times: Times<'_>) -> TermFinding {
         (Some(max_ns), 0) => compared(term, max_ns as f64),
         (None, 0) => TermFinding::open("there are no responses".to_string()),
         (_, count) => beyond_all(term, "max", count, times.at_least.map(|summary| summary.max)),
-    }
-}
-
-fn value_of(summary: &Summary, percentile: Percentile) -> Option<u64> {
-    match percentile {
-        Percentile::P50 => summary.p50,
-        Percentile::P75 => summary.p75,
-        Percentile::P90 => summary.p90,
-        Percentile::P95 => summary.p95,
-        Percentile::P99 => summary.p99,
-        Percentile::P99_9 => summary.p99_9,
-        Percentile::P99_99 => summary.p99_99,
     }
 }
 
@@ -531,8 +513,8 @@ mod tests {
             ("errors<1%", Some(false)),
             ("errors<10%", None),
             ("errors<20%", Some(true)),
-            ("status5xx<10%", None),
-            ("status5xx<20%", Some(true)),
+            ("status.5xx<10%", None),
+            ("status.5xx<20%", Some(true)),
         ] {
             let found = judged(text, &point);
             assert_eq!((found.met, found.measured), (met, None), "{text}");
@@ -558,7 +540,7 @@ mod tests {
             ("good.max<9ms", true, 8e6),
             ("errors<0.2%", true, 0.1),
             ("errors<0.1%", false, 0.1),
-            ("status5xx<0.05%", true, 0.04),
+            ("status.5xx<0.05%", true, 0.04),
             ("rate>=1k", true, 1000.0),
             ("rate>1k", false, 1000.0),
         ] {
@@ -646,7 +628,7 @@ mod tests {
         use model::standing::Standing as Left;
         let stands = |known: Left| {
             let mut point = point();
-            point.standing.add(standing::Figure::P99, known);
+            point.standing.add(Figure::P99, known);
             at_point(&objective, &point)
         };
         let bounded = |low, high| {
@@ -707,7 +689,7 @@ mod tests {
         let stands = |text: &str| {
             let objective: Objective = text.parse().unwrap();
             let term = objective.terms()[0];
-            let TermFigure::Latency(statistic) = term.figure else { panic!("{text}") };
+            let Figure::Time(Of::Latency, statistic) = term.figure else { panic!("{text}") };
             time(&term, statistic, times).met
         };
         assert_eq!(stands("p99<2ms"), Some(false), "they waited longer than that");

@@ -19,7 +19,8 @@ mod evidence;
 use crate::gates;
 use crate::objective::connect_moved;
 use evidence::{Evidence, Tested};
-use model::objective::{Objective, ObjectiveStanding, Term, TermFigure};
+use model::figure::{Figure, Times};
+use model::objective::{Objective, ObjectiveStanding, Term};
 use model::run::Point;
 use model::search::{Answer, Ended, Purpose, SearchCheck, SearchConfig, SearchTrial, Trust};
 use model::standing;
@@ -124,12 +125,14 @@ pub fn trust(objective: &Objective, point: &Point) -> Trust {
 fn generator_delay_matters(objective: &Objective, point: &Point) -> bool {
     let is_open = |term: &Term| {
         let holds = |at_ns: f64| term.relation.holds(at_ns, term.bound);
-        if let TermFigure::Connect(statistic) = term.figure {
+        if let Figure::Time(Times::Connect, statistic) = term.figure {
             let moved = connect_moved(point, statistic);
             return moved.is_some_and(|(low, high)| holds(low) != holds(high));
         }
-        let TermFigure::Latency(statistic) = term.figure else { return false };
-        match point.standing.of(standing::Figure::of_latency(statistic)) {
+        if !term.figure.is_latency() {
+            return false;
+        }
+        match point.standing.of(term.figure) {
             standing::Standing::Bounded { low, high: Some(high), .. } => {
                 holds(*low) != holds(*high)
             }

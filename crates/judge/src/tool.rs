@@ -10,13 +10,14 @@ use crate::decide::decide;
 use crate::gates::{GATES, cpu_states};
 use crate::verdict::Context;
 use model::audit::{Finding, Foreign, Latencies, Loop, Outcome, Since};
+use model::figure::Figure;
 use model::histogram::Summary;
 use model::load::{Arrival, LoadModel};
 use model::maps::IntoMap;
 use model::run::{
     Bytes, ConnectionInfo, CpuCost, InFlight, LoadInfo, LoopInfo, Point, RequestInfo, Unmeasured,
 };
-use model::standing::{Figure, LATENCIES, Standing, Standings};
+use model::standing::{Standing, Standings};
 use model::subject::Subject;
 use model::tool::{ToolCost, ToolRun};
 use model::verdict::{Gate, GateId, Verdict};
@@ -273,9 +274,8 @@ fn standing(run: &ToolRun) -> Standings {
             standings.add(figure, Standing::NotKnown { why: why.to_string() });
         }
     };
-    for figure in LATENCIES {
-        let name = figure.key().trim_start_matches("latency.");
-        strike(figure, name);
+    for figure in Figure::LATENCIES {
+        strike(figure, &figure.to_string());
     }
     if let Some(why) = run.rate_refuted() {
         standings.add(Figure::Rate, Standing::NotKnown { why: why.to_string() });
@@ -291,9 +291,10 @@ fn standing(run: &ToolRun) -> Standings {
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
-    use model::audit::{Account, Claim, Counts, Figure as Told, Meaning, Percentile, Unit};
+    use model::audit::{Account, Claim, Counts, Figure as Told, Meaning, Percentile};
     use model::run::{Outcome as Ended, Target};
     use model::tool::Tool;
+    use model::unit::Unit;
     use model::verdict::Named;
     use model::wall::{Side, WallId};
     use observe::ThreadShare;
@@ -418,6 +419,6 @@ mod tests {
         assert_eq!(gate.ok, Some(false));
         assert_eq!(verdict.side, Side::Measurement, "{verdict:?}");
         assert!(!run.claim(&verdict).is_known());
-        assert_eq!(run.figure(model::experiment::Figure::Rate), None);
+        assert_eq!(run.figure(model::figure::Figure::Rate), None);
     }
 }

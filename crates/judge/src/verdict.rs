@@ -339,9 +339,10 @@ fn shape_evidence(points: &[&Point], shape: &Trend) -> RampSays {
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
+    use model::figure::Figure;
     use model::histogram::Summary;
     use model::run::Residence;
-    use model::standing::{Figure, Standing};
+    use model::standing::Standing;
     use model::wall::Side;
     use std::collections::BTreeMap;
 

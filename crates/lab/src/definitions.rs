@@ -592,19 +592,19 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].expectations",
-        "Each term of --expect at this point. measured and bound are in unit (ns, % or /s). \
-         errors: requests failed, unanswered or unsent, and connections that were due and never \
-         open, of all that were sent, unsent or due. statusNxx: responses of that class, of the \
-         same. rate: good responses; for devices, connections; in a fan-out, events. In latency \
-         and service times every request without a good response counts as slower than all that \
-         have one; good.* are of good responses alone. connect.*: of the connections that were \
-         due, in closed loop of the attempts of the window; those that failed count as slower than \
-         all, and so do those without an outcome when they are more than 1 % of the attempts. A \
-         window without attempts is judged by the whole level. met is null when it is undecided: \
-         too few responses for a percentile (unless a lower percentile is already beyond the \
-         bound), a figure known only to be between two values of which one holds, or a figure that \
-         was not measured. A percentile among requests without a good response is a \
-         miss, unless they are only known to have waited for less than the bound.",
+        "Each term of --expect at this point. measured and bound are in unit (ns, percent or \
+         per_second). errors: requests failed, unanswered or unsent, and connections that were \
+         due and never open, of all that were sent, unsent or due. status.Nxx: responses of that \
+         class, of the same. rate: good responses; for devices, connections; in a fan-out, \
+         events. In latency and service times every request without a good response counts as \
+         slower than all that have one; good.* are of good responses alone. connect.*: of the \
+         connections that were due, in closed loop of the attempts of the window; those that \
+         failed count as slower than all, and so do those without an outcome when they are more \
+         than 1 % of the attempts. A window without attempts is judged by the whole level. met is \
+         null when it is undecided: too few responses for a percentile (unless a lower percentile \
+         is already beyond the bound), a figure known only to be between two values of which one \
+         holds, or a figure that was not measured. A percentile among requests without a good \
+         response is a miss, unless they are only known to have waited for less than the bound.",
     ),
     (
         "expectations",

@@ -6,8 +6,9 @@
 //! they are beyond the bound with or without a response. So the drain of a trial ends when one term
 //! is sure to miss, or when no term can change.
 
+use model::figure::{Figure, Statistic, Times};
 use model::histogram::{Histogram, rank_of};
-use model::objective::{Objective, Statistic, Term, TermFigure};
+use model::objective::{Objective, Term};
 
 /// The shortest drain of a trial that leaves requests in flight, nanoseconds: they hold connections
 /// that the next trial needs.
@@ -51,9 +52,7 @@ pub fn is_settled(objective: &Objective, known: &Known<'_>) -> bool {
 fn left(term: &Term, known: &Known<'_>) -> Left {
     let lost = known.failed + known.in_flight;
     match term.figure {
-        // Counted in the window, which is over.
-        TermFigure::Rate | TermFigure::Connect(_) => Left::Nothing,
-        TermFigure::Errors => {
+        Figure::Errors => {
             let due = known.latency.count() + lost + known.unsent;
             let share = |bad: u64| 100.0 * bad as f64 / due.max(1) as f64;
             let holds = |bad: u64| term.relation.holds(share(bad), term.bound);
@@ -64,14 +63,16 @@ fn left(term: &Term, known: &Known<'_>) -> Left {
             }
         }
         // A request in flight may still get a good response, slower than all others, or none.
-        TermFigure::Status(_) | TermFigure::Good(_) if known.in_flight == 0 => Left::Nothing,
-        TermFigure::Status(_) | TermFigure::Good(_) => Left::Open,
-        TermFigure::Latency(statistic) => {
+        Figure::Status(_) | Figure::Time(Times::Good, _) if known.in_flight == 0 => Left::Nothing,
+        Figure::Status(_) | Figure::Time(Times::Good, _) => Left::Open,
+        Figure::Time(Times::Latency, statistic) => {
             left_of_time(term, statistic, known, (known.latency, lost + known.unsent))
         }
-        TermFigure::Service(statistic) => {
+        Figure::Time(Times::Service, statistic) => {
             left_of_time(term, statistic, known, (known.service, lost))
         }
+        // Of connections, or counted in the window, which is over.
+        _ => Left::Nothing,
     }
 }
 
@@ -86,11 +87,10 @@ fn left_of_time(
         return Left::Open;
     }
     let quantile = match statistic {
-        Statistic::Percentile(percentile) => percentile.quantile(),
-        Statistic::Max => 1.0,
         // Each of them changes it.
         Statistic::Mean if known.in_flight > 0 => return Left::Open,
         Statistic::Mean => return Left::Nothing,
+        other => other.quantile().unwrap_or(1.0),
     };
     let population = times.count() + without;
     let within = times.count_up_to(term.bound as u64);
@@ -130,7 +130,7 @@ mod tests {
         assert!(settled("p99<50ms,errors<1%", &[(10, 995)], (0, 5, 0, 60)), "it holds anyway");
         assert!(settled("p99<50ms", &[(10, 995)], (0, 5, 0, 60)), "no other term");
         assert!(!settled("mean<50ms", &[(10, 995)], (0, 5, 0, 60)), "each moves the mean");
-        assert!(!settled("status5xx<1%", &[(10, 995)], (0, 5, 0, 60)));
+        assert!(!settled("status.5xx<1%", &[(10, 995)], (0, 5, 0, 60)));
         assert!(settled("max<50ms", &[(10, 995)], (0, 1, 0, 60)));
     }
 }

@@ -5,9 +5,10 @@ use crate::feed::Feed;
 use crate::http::{Answer, Pages, Served};
 use crate::message::{Counts, Tick};
 use crate::now::{Now, State};
+use model::unit::Unit;
 use model::units::{show_count, show_ns};
 use report::html::{Document, asset, escape};
-use report::page::{Axis, Block, Chart, ChartShape, Page, Series, Unit, View};
+use report::page::{Axis, Block, Chart, ChartShape, Page, Series, View};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

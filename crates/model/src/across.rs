@@ -1,7 +1,8 @@
 //! Compares two experiments, for example of two days: what differs between them, and each cell by
 //! its visits.
 
-use crate::experiment::{Conclusion, Figure};
+use crate::experiment::Conclusion;
+use crate::figure::Figure;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -123,7 +124,7 @@ pub enum Fails {
 /// Why a text is not a bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is not a bound on a change: rate, p50, p99, client_us or server_us, then < or >, \
+    "'{0}' is not a bound on a change: rate, p50, p99, cpu.client or cpu.server, then < or >, \
      then a change in percent; for example --fail-if 'rate<-3%' --fail-if 'p99>10%'"
 )]
 pub struct BoundError(String);
@@ -136,7 +137,8 @@ impl FromStr for Bound {
             let at = text.find(['<', '>'])?;
             let (name, rest) = text.split_at(at);
             let fails = if rest.starts_with('<') { Fails::Below } else { Fails::Above };
-            let figure = Figure::parse(name.trim())?;
+            let is_compared = |figure: &Figure| Figure::COMPARED.contains(figure);
+            let figure = Figure::parse(name.trim()).filter(is_compared)?;
             let percent = rest[1..].trim().strip_suffix('%')?.trim().parse::<f64>().ok()?;
             let is_change = percent.is_finite() && percent > -100.0;
             is_change.then_some(Self { figure, fails, change: percent / 100.0 })
@@ -149,7 +151,7 @@ impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.fails == Fails::Below { '<' } else { '>' };
         let percent = (self.change * 1e6).round() / 1e4;
-        write!(f, "{}{sign}{percent:+}%", self.figure.word())
+        write!(f, "{}{sign}{percent:+}%", self.figure)
     }
 }
 
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn bounds_are_written_as_they_are_read() {
-        for text in ["rate<-3%", "p99>+10%", "client_us>+0.5%", "server_us<-20%", "p50>+0%"] {
+        for text in ["rate<-3%", "p99>+10%", "cpu.client>+0.5%", "cpu.server<-20%", "p50>+0%"] {
             let bound: Bound = text.parse().unwrap();
             assert_eq!(bound.to_string(), text);
         }

@@ -2,7 +2,8 @@
 //!
 //! Names in this file are part of the schema `ceiling.experiment/1`. Adding a field is free.
 
-use crate::conclusion::{Conclusion, Figure};
+use crate::conclusion::Conclusion;
+use crate::figure::Figure;
 use crate::units::{parse_duration_ns, show_ns};
 use crate::verdict::GateId;
 use serde::{Deserialize, Serialize};

@@ -3,6 +3,7 @@
 //! Names in this file are the schema `ceiling.audit/1`. Adding a field is free.
 
 use crate::order::OrderBy as _;
+use crate::unit::Unit;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The schema of this document.
@@ -102,24 +103,6 @@ crate::named! {
     }
     /// In words.
     fn words;
-}
-
-/// The unit of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Things.
-    Count,
-    /// Things per second.
-    PerSecond,
-    /// Seconds.
-    Seconds,
-    /// Bytes.
-    Bytes,
-    /// Bytes per second.
-    BytesPerSecond,
-    /// A share, 0 to 1.
-    Share,
 }
 
 /// A number as printed. The value before rounding lies between `low` and `high`. Tools also print

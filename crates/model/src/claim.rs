@@ -3,11 +3,12 @@
 //! In: standings, verdict, result of a search. Out: one word from which exit code, headline, marks
 //! and exports are all derived, so that they cannot contradict each other.
 
+use crate::figure::Figure;
 use crate::load::Question;
 use crate::objective::ObjectiveStanding;
 use crate::run::{Point, Record};
 use crate::search::{Ended, SearchTrial, Trust};
-use crate::standing::{Figure, Standing};
+use crate::standing::Standing;
 use crate::tool::ToolRun;
 use crate::verdict::{Named, Verdict};
 use crate::wall::{Side, WallId};

@@ -3,7 +3,8 @@
 //! Names in this file are the schema `ceiling.experiment/1`. Adding a field is free.
 
 use crate::analysis::{Analysis, Exclusion, Factor};
-pub use crate::conclusion::{Conclusion, Figure};
+pub use crate::conclusion::Conclusion;
+use crate::figure::Figure;
 use crate::tuning::Row;
 use crate::wall::WallId;
 use serde::{Deserialize, Serialize};

@@ -10,6 +10,7 @@
 
 pub mod sparse;
 
+use crate::figure::{Figure, Statistic};
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Serialize};
 
@@ -218,6 +219,28 @@ pub struct Summary {
     pub p99_99: Option<u64>,
     /// Largest value.
     pub max: Option<u64>,
+}
+
+impl Summary {
+    /// The value of a statistic.
+    pub fn at(&self, statistic: Statistic) -> Option<u64> {
+        match statistic {
+            Statistic::Mean => self.mean,
+            Statistic::P50 => self.p50,
+            Statistic::P75 => self.p75,
+            Statistic::P90 => self.p90,
+            Statistic::P95 => self.p95,
+            Statistic::P99 => self.p99,
+            Statistic::P99_9 => self.p99_9,
+            Statistic::P99_99 => self.p99_99,
+            Statistic::Max => self.max,
+        }
+    }
+
+    /// The value of a figure of times; nothing for any other figure.
+    pub fn of(&self, figure: Figure) -> Option<u64> {
+        self.at(figure.statistic()?)
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod random;
 pub mod root;
 pub mod secret;
 pub mod shell;
+pub mod unit;
 pub mod units;
 
 pub mod check;
@@ -18,6 +19,7 @@ pub mod comparison;
 pub mod curve;
 pub mod fanout;
 pub mod fault;
+pub mod figure;
 pub mod link;
 pub mod load;
 pub mod objective;

@@ -8,7 +8,7 @@ mod samples;
 
 pub use samples::Sample;
 
-use crate::units::{show_bytes, show_count, show_ns};
+use crate::unit::Unit;
 use serde::{Deserialize, Serialize};
 
 /// How values of a figure are compared over time and added up.
@@ -45,53 +45,6 @@ impl Kind {
     }
 }
 
-/// The unit of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Things.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// Nanoseconds.
-    Ns,
-    /// Microseconds.
-    Us,
-    /// Milliseconds.
-    Ms,
-    /// Seconds.
-    Seconds,
-    /// Clock ticks, whose length is a fact of the host.
-    Ticks,
-    /// Thousands of cycles per second.
-    Khz,
-}
-
-impl Unit {
-    /// Nanoseconds in one, for units of time.
-    pub fn ns(self, clock_tick_ns: u64) -> Option<u64> {
-        match self {
-            Self::Ns => Some(1),
-            Self::Us => Some(1_000),
-            Self::Ms => Some(1_000_000),
-            Self::Seconds => Some(1_000_000_000),
-            Self::Ticks => Some(clock_tick_ns),
-            Self::Count | Self::Bytes | Self::Khz => None,
-        }
-    }
-
-    /// A value with its unit, as people read it.
-    pub fn show(self, value: f64, clock_tick_ns: u64) -> String {
-        match self.ns(clock_tick_ns) {
-            Some(ns) => show_ns(value * ns as f64),
-            None if self == Self::Bytes => show_bytes(value),
-            None if self == Self::Khz => format!("{}Hz", show_count(value * 1e3)),
-            None if value >= 1000.0 || value.fract() == 0.0 => show_count(value),
-            None => format!("{value:.2}"),
-        }
-    }
-}
-
 /// One figure of a source, or all whose names follow a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {
@@ -121,12 +74,10 @@ impl Metric {
             }
         }
         let suffixes: &[&str] = match self.unit {
-            Unit::Count => &[],
             Unit::Bytes => &["bytes"],
             Unit::Khz => &["khz"],
-            Unit::Ns | Unit::Us | Unit::Ms | Unit::Seconds | Unit::Ticks => {
-                &["ns", "us", "ms", "seconds"]
-            }
+            unit if unit.is_time() => &["ns", "us", "ms", "seconds"],
+            _ => &[],
         };
         let stem = stem.trim_matches('_');
         let short = suffixes.iter().find_map(|suffix| stem.strip_suffix(suffix)).unwrap_or(stem);

@@ -4,162 +4,10 @@
 //! sound, only bounded, or not known. Never: one word for a whole run. A check of the CPU states of
 //! a host says nothing about a rate.
 
-use crate::histogram::Summary;
-use crate::objective::{Percentile, Statistic};
-use crate::units::{show_count, show_ns};
+use crate::figure::Figure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-
-crate::named! {
-    /// A figure of a point that has a standing of its own.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum Figure {
-        /// Good responses per second; connections of devices or events where these are counted.
-        Rate = "rate",
-        /// Share of requests without a good response.
-        Failures = "failures",
-        /// The load itself: connections, devices or subscribers that took part.
-        Load = "load",
-        /// Mean latency.
-        Mean = "latency.mean",
-        /// Median latency.
-        P50 = "latency.p50",
-        /// 75th percentile of latency.
-        P75 = "latency.p75",
-        /// 90th percentile of latency.
-        P90 = "latency.p90",
-        /// 95th percentile of latency.
-        P95 = "latency.p95",
-        /// 99th percentile of latency.
-        P99 = "latency.p99",
-        /// 99.9th percentile of latency.
-        P99_9 = "latency.p99_9",
-        /// 99.99th percentile of latency.
-        P99_99 = "latency.p99_99",
-        /// Longest latency.
-        Max = "latency.max",
-        /// Bytes received.
-        Bytes = "bytes",
-        /// CPU time of the generator per response.
-        ClientCpu = "cpu.client",
-        /// CPU time of the server per response.
-        ServerCpu = "cpu.server",
-        /// Share of events that were delivered.
-        Delivery = "events.delivery",
-        /// CPU states of the generator's host.
-        ClientHost = "host.client",
-        /// CPU states of the server's host.
-        ServerHost = "host.server",
-        /// The rate as the ceiling of the server, and its interval.
-        Ceiling = "ceiling",
-        /// The wall.
-        Wall = "wall",
-    }
-    /// Its key in the record.
-    fn key, parse;
-}
-
-/// The figures of latency.
-pub const LATENCIES: [Figure; 9] = [
-    Figure::Mean,
-    Figure::P50,
-    Figure::P75,
-    Figure::P90,
-    Figure::P95,
-    Figure::P99,
-    Figure::P99_9,
-    Figure::P99_99,
-    Figure::Max,
-];
-
-impl Figure {
-    /// The latency figure of a statistic.
-    pub fn of_latency(statistic: Statistic) -> Self {
-        match statistic {
-            Statistic::Mean => Self::Mean,
-            Statistic::Max => Self::Max,
-            Statistic::Percentile(Percentile::P50) => Self::P50,
-            Statistic::Percentile(Percentile::P75) => Self::P75,
-            Statistic::Percentile(Percentile::P90) => Self::P90,
-            Statistic::Percentile(Percentile::P95) => Self::P95,
-            Statistic::Percentile(Percentile::P99) => Self::P99,
-            Statistic::Percentile(Percentile::P99_9) => Self::P99_9,
-            Statistic::Percentile(Percentile::P99_99) => Self::P99_99,
-        }
-    }
-
-    /// Its name in a sentence.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::Failures => "share of failures",
-            Self::Load => "load",
-            Self::Mean => "mean latency",
-            Self::P50 => "p50",
-            Self::P75 => "p75",
-            Self::P90 => "p90",
-            Self::P95 => "p95",
-            Self::P99 => "p99",
-            Self::P99_9 => "p99.9",
-            Self::P99_99 => "p99.99",
-            Self::Max => "max",
-            Self::Bytes => "bytes",
-            Self::ClientCpu => "client CPU per response",
-            Self::ServerCpu => "server CPU per response",
-            Self::Delivery => "delivery",
-            Self::ClientHost => "CPU states of the client's host",
-            Self::ServerHost => "CPU states of the server's host",
-            Self::Ceiling => "ceiling",
-            Self::Wall => "wall",
-        }
-    }
-
-    /// Whether it is a latency.
-    pub fn is_latency(self) -> bool {
-        LATENCIES.contains(&self)
-    }
-
-    /// A value of it with its unit.
-    pub fn show(self, value: f64) -> String {
-        match self {
-            _ if self.is_latency() => show_ns(value),
-            Self::Rate | Self::Ceiling => format!("{}/s", show_count(value)),
-            _ => show_count(value),
-        }
-    }
-}
-
-impl Serialize for Figure {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.key())
-    }
-}
-
-impl<'de> Deserialize<'de> for Figure {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let key = String::deserialize(deserializer)?;
-        Self::parse(&key).ok_or_else(|| serde::de::Error::custom(format!("unknown figure '{key}'")))
-    }
-}
-
-impl Summary {
-    /// A figure of latency; nothing for any other figure, or where it is absent.
-    pub fn of(&self, figure: Figure) -> Option<u64> {
-        match figure {
-            Figure::Mean => self.mean,
-            Figure::P50 => self.p50,
-            Figure::P75 => self.p75,
-            Figure::P90 => self.p90,
-            Figure::P95 => self.p95,
-            Figure::P99 => self.p99,
-            Figure::P99_9 => self.p99_9,
-            Figure::P99_99 => self.p99_99,
-            Figure::Max => self.max,
-            _ => None,
-        }
-    }
-}
 
 /// How far one figure holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -297,7 +145,7 @@ mod tests {
         assert!(standings.is_sound());
         standings.add(Figure::P99, bounded(1.0, Some(2.0)));
         let text = serde_json::to_string(&standings).unwrap();
-        assert!(text.starts_with(r#"{"latency.p99":{"is":"bounded","low":1.0"#), "{text}");
+        assert!(text.starts_with(r#"{"p99":{"is":"bounded","low":1.0"#), "{text}");
         assert_eq!(serde_json::from_str::<Standings>(&text).unwrap(), standings);
         assert_eq!(standings.of(Figure::P50), &Standing::Sound);
     }

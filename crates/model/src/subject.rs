@@ -9,7 +9,8 @@ use crate::fanout::EventInfo;
 use crate::histogram::Summary;
 use crate::load::{Hold, Life, LoadModel};
 use crate::run::{FEW_RESPONSES, Point, RequestInfo, StartInfo, TurnoverInfo};
-use crate::standing::{Figure, Standing};
+use crate::figure::Figure;
+use crate::standing::Standing;
 use crate::units::show_count;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

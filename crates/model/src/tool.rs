@@ -4,7 +4,7 @@
 //! does not report is absent here.
 
 use crate::audit::{self, Account, Counts, Foreign, Latencies, Outcome, RateIs};
-use crate::experiment::Figure;
+use crate::figure::Figure;
 use crate::verdict::Gate;
 use serde::{Deserialize, Serialize};
 
@@ -127,10 +127,13 @@ impl ToolRun {
     pub fn figure(&self, figure: Figure) -> Option<f64> {
         match figure {
             Figure::Rate => self.rate.filter(|_| self.rate_refuted().is_none()),
-            Figure::P50 => self.percentile_ns(0.5).filter(|_| self.refuted("p50").is_none()),
-            Figure::P99 => self.percentile_ns(0.99).filter(|_| self.refuted("p99").is_none()),
-            Figure::ClientUsPerRequest => self.cpu.client_us_per_request,
-            Figure::ServerUsPerRequest => self.cpu.server_us_per_request,
+            Figure::ClientCpu => self.cpu.client_us_per_request,
+            Figure::ServerCpu => self.cpu.server_us_per_request,
+            _ => {
+                let statistic = figure.statistic().filter(|_| figure.is_latency())?;
+                let is_refuted = self.refuted(statistic.key()).is_some();
+                self.percentile_ns(statistic.quantile()?).filter(|_| !is_refuted)
+            }
         }
     }
 

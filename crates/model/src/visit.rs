@@ -2,13 +2,13 @@
 //! experiment and in a journal.
 
 use crate::claim::Claim;
-use crate::experiment::Figure;
+use crate::figure::Figure;
 use crate::histogram::Summary;
 use crate::maps::IntoMap;
-use crate::objective::{ObjectiveStanding, Percentile, Statistic};
+use crate::objective::ObjectiveStanding;
 use crate::run::{Point, Record};
 use crate::search::{SearchTrial, Trust};
-use crate::standing::{self, Standing};
+use crate::standing::Standing;
 use crate::tool::ToolRun;
 use crate::verdict::CeilingKind;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
             let value = tool.figure(figure)?;
             (is_valid(value) || is_nothing_of_tool(tool, figure)).then_some((figure, value))
         };
-        return Figure::ALL.into_iter().filter_map(value).into_map();
+        return Figure::COMPARED.into_iter().filter_map(value).into_map();
     }
     let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
     let known = |figure| figure_of(point, figure).filter(|_| !is_unknown(point, figure));
@@ -32,7 +32,7 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
         let value = least_of(point, figure).or_else(|| known(figure))?;
         (is_valid(value) || is_nothing(point, figure)).then_some((figure, value))
     };
-    Figure::ALL.into_iter().filter_map(value).into_map()
+    Figure::COMPARED.into_iter().filter_map(value).into_map()
 }
 
 /// Whether a figure is a rate of zero that was measured: requests, connections of devices or
@@ -65,7 +65,7 @@ pub fn bounds(of: &Record) -> BTreeMap<Figure, (f64, Option<f64>)> {
         (None, Standing::Bounded { low, high, .. }) => Some((figure, (low, high))),
         (None, _) => None,
     };
-    Figure::ALL.into_iter().filter_map(bound).into_map()
+    Figure::COMPARED.into_iter().filter_map(bound).into_map()
 }
 
 /// Whether the rate of a visit is only a lower bound of what the server can do: the generator was
@@ -78,29 +78,19 @@ pub fn is_at_least(of: &Record) -> bool {
     is_open || of.claim() == Claim::OfGenerator
 }
 
-/// The least that a percentile of a visit can be, where it falls among the requests without a good
-/// response: see [`least`].
-pub fn least_of(point: &Point, figure: Figure) -> Option<f64> {
-    match figure {
-        Figure::P50 => least(point, standing::Figure::P50),
-        Figure::P99 => least(point, standing::Figure::P99),
-        Figure::Rate | Figure::ClientUsPerRequest | Figure::ServerUsPerRequest => None,
-    }
-}
-
 /// The least that a percentile of the main times can be, where it falls among the requests without
-/// a good response, which rank as slower than all others: the largest time that the record has
-/// below it, 0 without any. Nothing where it does not, or where gates struck all times.
-pub fn least(point: &Point, figure: standing::Figure) -> Option<f64> {
-    let times = point.main_times().filter(|times| times.of(figure).is_none())?;
-    let of = |one: &Percentile| standing::Figure::of_latency(Statistic::Percentile(*one));
-    let quantile = Percentile::ALL.into_iter().find(|one| of(one) == figure)?.quantile();
-    let mean = point.standing_of_main(standing::Figure::Mean);
+/// a good response, which rank as slower than all others: the largest time that the record has below
+/// it, 0 without any. Nothing where it does not, or where gates struck all times.
+pub fn least_of(point: &Point, figure: Figure) -> Option<f64> {
+    let statistic = figure.statistic()?;
+    let times = point.main_times().filter(|times| times.at(statistic).is_none())?;
+    let quantile = statistic.quantile()?;
+    let mean = standing_of(point, Figure::MEAN);
     if !times.is_beyond(quantile) || times.count > 0 && mean.is_not_known() {
         return None;
     }
-    let lower = standing::LATENCIES.into_iter().filter(|one| *one <= figure);
-    let low = |one| match point.standing_of_main(one) {
+    let lower = Figure::LATENCIES.into_iter().filter(|one| *one <= figure);
+    let low = |one| match standing_of(point, one) {
         Standing::Bounded { low, .. } => Some(low),
         Standing::Sound => times.of(one).map(|ns| ns as f64),
         Standing::NotKnown { .. } => None,
@@ -108,26 +98,23 @@ pub fn least(point: &Point, figure: standing::Figure) -> Option<f64> {
     Some(lower.filter_map(low).fold(0.0, f64::max))
 }
 
-/// How far a figure of a point holds.
+/// How far a figure of a point holds: the standings of a point are about requests, its times are the
+/// main ones.
 pub fn standing_of(point: &Point, figure: Figure) -> Standing {
-    match figure {
-        Figure::Rate => point.standing.of(standing::Figure::Rate).clone(),
-        Figure::P50 => point.standing_of_main(standing::Figure::P50),
-        Figure::P99 => point.standing_of_main(standing::Figure::P99),
-        Figure::ClientUsPerRequest => point.standing.of(standing::Figure::ClientCpu).clone(),
-        Figure::ServerUsPerRequest => point.standing.of(standing::Figure::ServerCpu).clone(),
+    if figure.is_latency() {
+        point.standing_of_main(figure)
+    } else {
+        point.standing.of(figure).clone()
     }
 }
 
 /// A figure of a point, whether it is valid or not.
 pub fn figure_of(point: &Point, figure: Figure) -> Option<f64> {
-    let time = |pick: fn(&Summary) -> Option<u64>| Some(pick(point.main_times()?)? as f64);
     match figure {
         Figure::Rate => rate_of(point).map(|_| point.headline_rate()),
-        Figure::P50 => time(|times| times.p50),
-        Figure::P99 => time(|times| times.p99),
-        Figure::ClientUsPerRequest => point.main_costs().0,
-        Figure::ServerUsPerRequest => point.main_costs().1,
+        Figure::ClientCpu => point.main_costs().0,
+        Figure::ServerCpu => point.main_costs().1,
+        _ => point.main_times()?.of(figure).map(|ns| ns as f64),
     }
 }
 
@@ -245,7 +232,7 @@ mod tests {
         assert_eq!(rate(&of), None, "the window never opened");
         let why = "two accounts disagree".to_string();
         of = record(0.0);
-        of.points[0].standing.add(standing::Figure::Rate, Standing::NotKnown { why });
+        of.points[0].standing.add(Figure::Rate, Standing::NotKnown { why });
         assert_eq!(rate(&of), None, "it is not known");
     }
 }

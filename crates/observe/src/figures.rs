@@ -130,8 +130,8 @@ pub fn figures<'a>(declared: &'a Declaration, readings: &[&Reading]) -> Vec<Figu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::metric::Unit;
     use model::reading::{Data, Doing, Softnet, ThreadNow};
+    use model::unit::Unit;
 
     fn values(declared: &Declaration, data: &[Data]) -> Vec<(Vec<String>, f64)> {
         let reading = |data: &Data| Reading { begin_ns: 0, end_ns: 0, data: data.clone() };

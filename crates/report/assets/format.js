@@ -47,9 +47,9 @@ const ceilingFormat = (() => {
 
   const values = {
     "count": count,
-    "per-second": (value) => `${count(value)}/s`,
+    "per_second": (value) => `${count(value)}/s`,
     "bytes": (value) => `${count(value)}B`,
-    "bytes-per-second": (value) => `${count(value)}B/s`,
+    "bytes_per_second": (value) => `${count(value)}B/s`,
     "ns": ns,
     "seconds": (value) => `${Number(value.toFixed(2))}s`,
     "percent": (value) => `${value.toFixed(1)}%`,
@@ -65,8 +65,8 @@ const ceilingFormat = (() => {
     if (unit === "percent" || unit === "cpus") return String(Number(number.toFixed(3)));
     if (unit === "change") return change(number, (percent) => Number(percent.toFixed(2)));
     if (unit === "minutes") return `${Number(number.toFixed(3))} min`;
-    if (unit === "per-second") return bare(count(number));
-    if (unit === "bytes" || unit === "bytes-per-second") return `${bare(count(number))}B`;
+    if (unit === "per_second") return bare(count(number));
+    if (unit === "bytes" || unit === "bytes_per_second") return `${bare(count(number))}B`;
     return bare(value(unit, number));
   };
   return { value, tick };

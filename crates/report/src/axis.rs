@@ -1,23 +1,20 @@
 //! Values of an axis in words, the same in a terminal and on a page.
 
-use crate::page::{Axis, Unit};
-use crate::wording::{change, per_second};
-use model::units::{NS_PER_S, show_bytes, show_count, show_fixed, show_ns};
+use crate::page::Axis;
+use crate::wording::change;
+use model::unit::Unit;
+use model::units::{show_count, show_fixed};
 
 /// A value of an axis.
 pub(crate) fn shown(axis: &Axis, value: f64) -> String {
     match axis.unit {
         Unit::Count => show_count(value),
-        Unit::PerSecond => per_second(value),
-        Unit::Bytes => show_bytes(value),
-        Unit::BytesPerSecond => format!("{}/s", show_bytes(value)),
-        Unit::Ns => show_ns(value),
-        Unit::Seconds => show_ns(value * NS_PER_S as f64),
         Unit::Percent => format!("{}%", show_fixed(value, 1)),
         Unit::Minutes => format!("{} min", show_fixed(value, 1)),
         Unit::Cpus => show_fixed(value, 2),
         Unit::Change => change(value),
         Unit::Nines => percentile(value),
+        unit => unit.show(value),
     }
 }
 

@@ -338,7 +338,7 @@ fn not_known() -> Column {
     let meaning = "figures of which nothing is known, separated by spaces; do not use their cells";
     of_point("not_known", meaning, |p| {
         let unknown = p.standing.struck().filter(|(_, standing)| standing.is_not_known());
-        Some(unknown.map(|(figure, _)| figure.key()).collect::<Vec<_>>().join(" "))
+        Some(unknown.map(|(figure, _)| figure.to_string()).collect::<Vec<_>>().join(" "))
     })
 }
 
@@ -391,7 +391,7 @@ fn judgement() -> Vec<Column> {
         }),
         of_point("bounded", "figures that only have bounds, separated by spaces", |p| {
             let bounded = p.standing.struck().filter(|(_, standing)| !standing.is_not_known());
-            Some(bounded.map(|(figure, _)| figure.key()).collect::<Vec<_>>().join(" "))
+            Some(bounded.map(|(figure, _)| figure.to_string()).collect::<Vec<_>>().join(" "))
         }),
         column("partial", "yes when the window was cut short", |run, _, point| {
             (if is_partial(run, point) { "yes" } else { "no" }).to_string()
@@ -489,10 +489,10 @@ mod tests {
         let mut run = fixtures::load_invalid();
         let why = "nothing is known of a part of the requests".to_string();
         let unknown = model::standing::Standing::NotKnown { why };
-        run.record.points[0].standing.add(model::standing::Figure::Mean, unknown);
+        run.record.points[0].standing.add(model::figure::Figure::MEAN, unknown);
         let rows = parsed(&csv(&run));
-        assert_eq!(cell(&rows, 1, "not_known"), "rate latency.mean");
-        assert_eq!(cell(&rows, 1, "bounded"), "latency.max");
+        assert_eq!(cell(&rows, 1, "not_known"), "rate mean");
+        assert_eq!(cell(&rows, 1, "bounded"), "max");
     }
 
     #[test]

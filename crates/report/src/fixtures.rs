@@ -28,8 +28,8 @@ use model::load::{
     Arrival, DriverKind, Fanout, Hold, Level, Life, MixTarget, Question, Request, Spacing, Stop,
     Trial, Warmup,
 };
-use model::metric::{Declaration, Unit as Of};
-use model::objective::{BoundUnit, Expectation, Objective, ObjectiveStanding};
+use model::metric::Declaration;
+use model::objective::{Expectation, Objective, ObjectiveStanding};
 use model::reading::{
     CpuTimes, Data, Interface, ProbeCost, QuotaUse, Reading, Softnet, ThreadTimes, Value, Values,
 };
@@ -46,6 +46,8 @@ use model::size::{Estimate, FleetFit, Machines, Sizing, Step, Traffic, Wish};
 use model::subject::Subject;
 use model::tick::{ErrorClass, TargetTally};
 use model::tls::{self, KernelTls, KernelTlsInfo, Resumption, TlsInfo};
+use model::unit::Unit as Of;
+use model::unit::Unit;
 use model::units::NS_PER_S;
 use model::verdict::{
     Ceiling, CeilingKind, Confidence, Evidence, Gate, GateId, IntervalKind, Named, Verdict,

@@ -9,6 +9,7 @@ mod dots;
 pub(crate) use dots::is_drawable;
 pub use dots::{Dot, DotRow, Dots, Span};
 use model::step::Step;
+use model::unit::Unit;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -291,34 +292,6 @@ pub struct Steps {
     pub lead: String,
     /// The steps.
     pub steps: Vec<Step>,
-}
-
-/// What the numbers of an axis are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unit {
-    /// Plain number.
-    Count,
-    /// Per second.
-    PerSecond,
-    /// Bytes.
-    Bytes,
-    /// Bytes per second.
-    BytesPerSecond,
-    /// Nanoseconds.
-    Ns,
-    /// Seconds.
-    Seconds,
-    /// Minutes.
-    Minutes,
-    /// Percent.
-    Percent,
-    /// CPUs' worth of time.
-    Cpus,
-    /// A ratio, shown as the change from 1: 1.03 is +3 %.
-    Change,
-    /// A percentile q, plotted at `1 / (1 - q)` so that each nine is one step of a log axis.
-    Nines,
 }
 
 /// The scale of an axis.

@@ -5,10 +5,10 @@ use crate::wording::{self, count, main_failed, main_times, ns, per_second, plura
 use crate::wrap::{fit, width};
 use model::claim::Claim;
 use model::event::Progress;
+use model::figure::Figure;
 use model::load::{Arrival, Level};
 use model::objective::ObjectiveStanding;
 use model::run::Point;
-use model::standing::Figure;
 
 /// Which level is under way.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,12 +4,13 @@ use crate::page::Mark;
 use crate::wrap::{fit, width};
 use model::claim::Claim;
 use model::experiment::{Contrast, Design};
+use model::figure::Figure;
 use model::load::Stop;
 use model::lost::{CloseLimit, CrossedInfo};
 use model::order::OrderBy as _;
 use model::printable::printable;
 use model::run::{Outcome, Point, RequestInfo, Run, TurnoverInfo};
-use model::standing::{Figure, Standing};
+use model::standing::Standing;
 use model::subject::Subject;
 use model::tick::ErrorClass;
 use model::units::{NS_PER_S, show_count};
@@ -564,7 +565,7 @@ pub(crate) fn is_partial(run: &Run, point: &Point) -> bool {
 }
 
 /// Figures that every table of points shows.
-const SHOWN: [Figure; 5] = [Figure::Rate, Figure::P50, Figure::P99, Figure::P99_9, Figure::Max];
+const SHOWN: [Figure; 5] = [Figure::Rate, Figure::P50, Figure::P99, Figure::P99_9, Figure::MAX];
 
 /// The shown figures of a point that have bounds or are not known although something was measured.
 /// A percentile among failed requests is left out: its cell already shows that.
@@ -737,7 +738,7 @@ mod tests {
         assert!(said.iter().any(|one| one.starts_with("connect p99 is bounded")), "{said:?}");
         assert_eq!(mark_of(&run, &run.record.points[0]), Mark::Caution);
         let bounds = visit::bounds(&run.record);
-        assert_eq!(bounds.get(&model::experiment::Figure::P99), Some(&(3e6, Some(12e6))));
+        assert_eq!(bounds.get(&model::figure::Figure::P99), Some(&(3e6, Some(12e6))));
     }
 
     #[test]

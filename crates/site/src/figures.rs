@@ -9,14 +9,15 @@ use crate::frame::{Frame, page_of};
 use crate::markup::{counted, escape, link};
 use crate::{Contents, Listed, Measured};
 use model::analysis::VisitSeen;
-use model::experiment::{CellResult, Experiment, Figure};
+use model::experiment::{CellResult, Experiment};
+use model::figure::Figure;
 use model::maps::IntoMap;
 use model::option;
 use model::order::OrderBy as _;
 use model::run::Run;
-use model::units::{show_count, show_ns};
+use model::unit::Unit;
 use model::verdict::Named;
-use report::page::{Axis, Block, DotRow, Dots, Page, Unit};
+use report::page::{Axis, Block, DotRow, Dots, Page};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a cell measured in one result.
@@ -274,32 +275,22 @@ fn day(at: &str) -> &str {
     at.split('T').next().unwrap_or(at)
 }
 
+/// A value in a column whose heading says the unit: CPU time to a tenth of a microsecond.
 fn shown(figure: Figure, value: f64) -> String {
-    match figure {
-        Figure::Rate => show_count(value),
-        Figure::P50 | Figure::P99 => show_ns(value),
-        Figure::ClientUsPerRequest | Figure::ServerUsPerRequest => format!("{value:.1}"),
-    }
+    if figure.is_cost() { format!("{value:.1}") } else { figure.cell(value) }
 }
 
 /// The same figures as a table, with links to the entries.
 fn table(frame: &Frame<'_>, rows: &[&Measure]) -> String {
-    const COLUMNS: [(&str, Figure); 5] = [
-        ("rate/s", Figure::Rate),
-        ("p50", Figure::P50),
-        ("p99", Figure::P99),
-        ("client us", Figure::ClientUsPerRequest),
-        ("server us", Figure::ServerUsPerRequest),
-    ];
     let number = |name: &str| format!("<th scope=\"col\" class=\"number\">{name}</th>");
-    let heads: String = COLUMNS.iter().map(|(name, _)| number(name)).collect();
+    let heads: String = Figure::COMPARED.map(|figure| number(figure.heading())).concat();
     let row = |one: &&Measure| {
-        let cell = |(_, figure): &(&str, Figure)| {
-            let value = one.figures.get(figure);
-            let text = value.map_or("-".to_string(), |value| with_interval(*figure, value));
+        let cell = |figure: Figure| {
+            let value = one.figures.get(&figure);
+            let text = value.map_or("-".to_string(), |value| with_interval(figure, value));
             format!("<td class=\"number\">{}</td>", escape(&text))
         };
-        let figures: String = COLUMNS.iter().map(cell).collect();
+        let figures = Figure::COMPARED.map(cell).concat();
         format!(
             "<tr><th scope=\"row\" class=\"short\">{}</th><td class=\"medium\">{}</td>\
              <td class=\"medium\">{}</td>{figures}<td>{}</td><td class=\"medium\">{}</td></tr>\n",

@@ -4,12 +4,13 @@
 use crate::contents::{Added, Contents, Foreign, Measured};
 use crate::{Listed, Site};
 use journal::language::{
-    Basis, Condition, Decision, Fault, Figure, Figures, Path, Unit, Value, filled,
+    Basis, Condition, Decision, Fault, Figures, Path, Quantity, Value, filled,
 };
 use journal::{About, Entry, Slug};
 use model::audit::{self, Account, Audit, Claim, Finding, Given, Outcome};
 use model::experiment::{Experiment, Fate};
 use model::run::Run;
+use model::unit::Unit;
 
 /// A site with the contents of its entries.
 pub fn journal() -> (Site, Vec<(Slug, Contents)>) {
@@ -79,7 +80,7 @@ text = "Two workers are faster than one."
 condition = "cells.one.rate > cells.rps.rate"
 [[finding]]
 text = "The cost falls."
-condition = "cells.one.cpu_server < cells.rps.cpu_server"
+condition = "cells.one.cpu.server < cells.rps.cpu.server"
 [[finding]]
 text = "Nobody measured this."
 condition = "cells.gone.rate > 1"
@@ -161,13 +162,15 @@ impl Figures for Known {
     fn find(&self, path: &Path) -> Result<Value, String> {
         let rate = |value: f64, low: f64, high: f64| {
             let basis = Basis::Visits(6);
-            Ok(Value::Figure(Figure::between(value, (low, high), Unit::PerSecond, basis)))
+            Ok(Value::Quantity(Quantity::between(value, (low, high), Unit::PerSecond, basis)))
         };
         match path.names()[..] {
             ["cells", "rps", "rate"] => rate(12_350.0, 12_100.0, 12_600.0),
             ["cells", "rfs", "rate"] => rate(10_020.0, 9_900.0, 10_100.0),
             ["cells", "one", "rate"] => rate(10_000.0, 9_800.0, 10_050.0),
-            ["cells", _, "cpu_server"] => Ok(Value::Unknown("the server was not observed".into())),
+            ["cells", _, "cpu", "server"] => {
+                Ok(Value::Unknown("the server was not observed".into()))
+            }
             ["cells", "<script>", "rate"] => {
                 Err("no cell '<script>window.pwned = 1</script>'".into())
             }
@@ -183,7 +186,7 @@ fn decided(condition: &str) -> Result<Decision, Fault> {
 /// Notes with figures, an older result and the chosen one, a run and an output.
 fn gzip() -> Contents {
     let notes = "It reaches {{cells.rps.rate}}, and `{{cells.rps.rate|k/s|1}}` is there too; of \
-                 the server {{cells.one.cpu_server}}.\n\n## How\n\n- one\n- two, see \
+                 the server {{cells.one.cpu.server}}.\n\n## How\n\n- one\n- two, see \
                  [before](lesson.html)\n\n| cell | rate |\n|---|---|\n| free | \
                  {{cells.rps.rate|k/s|1}} |\n\nNobody measured {{cells.gone.rate}}, and \
                  {{cells.one.rate|ms}} is no time.\n";
@@ -201,7 +204,7 @@ fn gzip() -> Contents {
         findings: vec![
             decided("cells.rps.rate > 1.1 * cells.one.rate"),
             decided("cells.one.rate > cells.rps.rate"),
-            decided("cells.one.cpu_server < cells.rps.cpu_server"),
+            decided("cells.one.cpu.server < cells.rps.cpu.server"),
             decided("cells.gone.rate > 1"),
         ],
         results: vec![result(older, runs), result(newer, visits)],
@@ -223,7 +226,7 @@ fn wrk() -> Foreign {
     };
     let claim = |name: &str, printed: &str, outcome, findings| Claim {
         name: name.to_string(),
-        unit: audit::Unit::PerSecond,
+        unit: Unit::PerSecond,
         figure: audit::Figure { printed: printed.to_string(), ..audit::Figure::default() },
         outcome,
         bound: None,

@@ -2,10 +2,11 @@
 //! checks, the wall.
 
 use model::claim::Claim;
+use model::figure::Figure;
 use model::load::LoadModel;
 use model::run::{Point, Run};
 use model::shell;
-use model::standing::{Figure, Standing};
+use model::standing::Standing;
 use model::tool::Tool;
 use model::units::{show_count, show_ns};
 use model::verdict::Named;
@@ -168,7 +169,7 @@ fn checks(point: &Point) -> String {
 /// Figures that are only bounded, or not known; those with the same reason in one row.
 fn bounds(point: &Point) -> Vec<String> {
     let mut rows: Vec<(String, String)> = Vec::new();
-    for figure in Figure::ALL {
+    for figure in Figure::all() {
         let name = figure.name();
         let said = match point.standing.of(figure) {
             Standing::Sound => continue,

@@ -16,7 +16,8 @@ use crate::visited::ends_of;
 use judge::{stats, steady};
 use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
 use model::analysis::{HostSeen, VisitSeen};
-use model::experiment::{CellResult, Experiment, Figure, Tuned};
+use model::experiment::{CellResult, Experiment, Tuned};
+use model::figure::Figure;
 use model::load::Question;
 use model::option::{self, About};
 use model::order::OrderBy as _;
@@ -388,7 +389,7 @@ fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
     for (name, of) in [("A", a), ("B", b)] {
         let visits = || of.analysis.iter().flat_map(|analysis| &analysis.visits);
         let subject = Subject::of(of);
-        for figure in Figure::ALL {
+        for figure in Figure::COMPARED {
             let is_bounded = |visit: &&VisitSeen| subject.bounds(visit, figure).is_some();
             let count = visits().filter(is_bounded).count();
             if count == 0 {
@@ -397,7 +398,7 @@ fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
             said.push(format!(
                 "only bounds of {} are known in {count} of {} visits of {name}, so what does not \
                  hold at both ends is undecided",
-                figure.word(),
+                figure,
                 visits().count(),
             ));
         }
@@ -423,7 +424,7 @@ fn missing(of: &Experiment, groups: &Groups, name: &str) -> Vec<String> {
             said.push(format!(
                 "{} is zero in {} of {all} visits of {cell} in {name}, which had no good \
                  response{others}",
-                figure.word(),
+                figure,
                 group.without_log(),
             ));
         }
@@ -432,7 +433,7 @@ fn missing(of: &Experiment, groups: &Groups, name: &str) -> Vec<String> {
             said.push(format!(
                 "{} is not known in {unknown} of {all} visits of {cell} in {name}, which are left \
                  out",
-                figure.word(),
+                figure,
             ));
         }
     }
@@ -533,7 +534,7 @@ fn from_visit_to_visit(figure: Figure) -> f64 {
         Figure::Rate => 0.13,
         Figure::P50 => 0.24,
         Figure::P99 => 0.26,
-        Figure::ClientUsPerRequest | Figure::ServerUsPerRequest => 0.11,
+        _ => 0.11,
     }
 }
 

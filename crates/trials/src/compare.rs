@@ -9,11 +9,12 @@ use model::comparison::{
     COMPARISON_SCHEMA, Comparison, FunctionChange, PointPair, PointSide, ProfileDifference, Ratios,
     WaitChange,
 };
+use model::figure::Figure;
 use model::maps::IntoMap;
 use model::order::OrderBy as _;
 use model::profile::{MergedProfile, ProfileKind, ProfileRecord, Waiter};
 use model::run::{LoadInfo, Outcome, Point, Record};
-use model::standing::{Figure, Standing};
+use model::standing::Standing;
 use model::units::show_count;
 use model::visit::best_point;
 use model::wall::Side;

@@ -9,7 +9,8 @@
 use crate::visited::{Logs, Visited};
 use judge::stats;
 use model::analysis::{Course, Serial, Trend};
-use model::experiment::{Design, Figure};
+use model::experiment::Design;
+use model::figure::Figure;
 use model::maps::IntoMap;
 use model::random::Random;
 use statrs::distribution::{ContinuousCDF, Normal};

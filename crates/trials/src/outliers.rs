@@ -10,7 +10,7 @@
 use crate::visited::Visited;
 use judge::stats;
 use model::analysis::{Conditions, Outlier};
-use model::experiment::Figure;
+use model::figure::Figure;
 use model::maps::IntoMap;
 use model::units::show_ns;
 use std::collections::BTreeMap;

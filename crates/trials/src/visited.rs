@@ -1,7 +1,7 @@
 //! The visits of an experiment by their figures.
 
 use model::analysis::Conditions;
-use model::experiment::Figure;
+use model::figure::Figure;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One visit of a cell, by its figures. A figure without a valid value is left out.

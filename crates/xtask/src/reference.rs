@@ -88,7 +88,7 @@ fn gates_page(tree: &Tree) -> Result<String> {
          record; one that does not apply to a point is absent.",
     );
     let source = text_of(tree, "crates/judge/src/gates.rs").context("the list of gates")?;
-    let keys = text_of(tree, "crates/model/src/standing.rs").context("the figures")?;
+    let keys = text_of(tree, "crates/model/src/figure.rs").context("the figures")?;
     for (name, docs) in headers_below(tree, "crates/judge/src/gates/")? {
         let listed = gates::listed(source, keys, &name)
             .with_context(|| format!("gate {name} is not listed in GATES"))?;
@@ -253,7 +253,10 @@ mod tests {
                 "pub const GATES: &[Listed] = &[\n    \
                  gate(GateId::Sum, W, sum::check, &[Figure::Rate], Leaves::Nothing),\n];\n",
             ),
-            ("crates/model/src/standing.rs", "        Rate = \"rate\",\n"),
+            (
+                "crates/model/src/figure.rs",
+                "impl fmt::Display for Figure Self::Rate => \"rate\",\n",
+            ),
             ("docs/reference/gates.md", page),
         ])
     }

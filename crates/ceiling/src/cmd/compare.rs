@@ -20,7 +20,7 @@ use report::Format;
 /// and what differs in hosts, versions, servers and knobs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Bounds: rate, p50, p99, client_us or server_us, then < or >, then a change of B
+Bounds: rate, p50, p99, cpu.client or cpu.server, then < or >, then a change of B
 against A in percent; several are joined with commas. A bound fails when the
 whole 95 % interval of the change is beyond it, holds when the whole interval is
 inside, and is otherwise undecided. Two experiments show by their visits how wide

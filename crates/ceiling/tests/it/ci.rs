@@ -47,7 +47,7 @@ fn a_file_says_what_the_exit_code_says() {
     assert!(summary.contains(": passed") && summary.contains("| p50&lt;5s | met |"), "{summary}");
     assert!(!said.stderr.contains("::"), "{}", said.stderr);
 
-    let (said, xml, summary) = reported(&folder, &url, &["--expect", "p50<1ns,p99.99<5s"]);
+    let (said, xml, summary) = reported(&folder, &url, &["--expect", "p50<1ns,p99_99<5s"]);
     assert_eq!(said.code, 3, "{}", said.stderr);
     assert!(xml.contains("failures=\"2\" errors=\"0\""), "{xml}");
     assert!(xml.contains("missed: measured") && xml.contains("undecided: too few"), "{xml}");

@@ -53,7 +53,7 @@ fn wrong_values_name_the_flag_what_is_accepted_and_an_example() {
         refuses(&[&find[..], &[option, value]].concat(), &[option, value, "for example"]);
     }
     refuses(&["load", URL, "--expect", "p99"], &["--expect", "no < or >", "for example"]);
-    refuses(&["ramp", URL, "--expect", "p98<2ms"], &["--expect", "p98", "p99.9", "for example"]);
+    refuses(&["ramp", URL, "--expect", "p98<2ms"], &["--expect", "p98", "p99_9", "for example"]);
     refuses(&["load", URL, "--expect", "errors<1"], &["--expect", "share", "for example"]);
     refuses(&["ramp", URL, "-c", "50..5"], &["--connections", "50..5", "for example"]);
     refuses(&["ramp", URL, "-c", "1..1M+1"], &["--connections", "for example"]);

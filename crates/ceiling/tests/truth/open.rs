@@ -191,6 +191,6 @@ fn a_generator_that_is_late_is_c4_and_no_measurement() {
     let gates = point(&record)["gates"].as_array().unwrap();
     let release = gates.iter().find(|gate| gate["id"] == "release").unwrap();
     assert_eq!(release["ok"], false, "{release}");
-    let median = &point(&record)["standing"]["latency.p50"];
+    let median = &point(&record)["standing"]["p50"];
     assert_eq!(median["is"], "bounded", "{median}");
 }

@@ -14,7 +14,7 @@ fn assert_gates_hold(point: &Value, context: &str) {
         let is_of_neighbours = OF_NEIGHBOURS.contains(&gate["id"].as_str().unwrap());
         assert!(gate["ok"] != false || is_of_neighbours, "{context}: {gate}");
     }
-    let median = &point["standing"]["latency.p50"];
+    let median = &point["standing"]["p50"];
     assert!(median.is_null(), "{context}: {median}");
 }
 

@@ -5,9 +5,9 @@ use crate::fixture::{experiment, measured, record, visit};
 use model::analysis::{Analysis, Conditions};
 use model::experiment::CellSummary;
 
-fn figure(of: &ResultFigures, cell: &str, name: &str) -> Figure {
+fn figure(of: &ResultFigures, cell: &str, name: &str) -> Quantity {
     match &of.cells[cell][name] {
-        Value::Figure(figure) => *figure,
+        Value::Quantity(figure) => *figure,
         other => panic!("{cell} {name}: {other:?}"),
     }
 }
@@ -40,7 +40,7 @@ fn a_summary_of_the_document_goes_first() {
     let mut of = experiment(vec![measured("a", 1), measured("a", 2)]);
     of.summaries.push(CellSummary {
         cell: "a".to_string(),
-        figure: Measured::Rate,
+        figure: Figure::Rate,
         visits: 8,
         median: 500.0,
         low: Some(490.0),
@@ -67,8 +67,8 @@ fn without_their_records_visits_have_the_figures_of_the_document() {
     let seen = |block, rate: f64| VisitSeen {
         cell: "a".to_string(),
         block: Some(block),
-        figures: [(Measured::Rate, rate), (Measured::P99, 2e6)].into(),
-        bounds: [(Measured::P99, (1e6, None))].into(),
+        figures: [(Figure::Rate, rate), (Figure::P99, 2e6)].into(),
+        bounds: [(Figure::P99, (1e6, None))].into(),
         rate_is_at_least: false,
         load: None,
         conditions: Conditions::default(),
@@ -85,7 +85,7 @@ fn without_their_records_visits_have_the_figures_of_the_document() {
     assert_eq!(figures.cells["a"]["wall"], Value::Word([("S1".to_string(), 2)].into()));
     let mut partly = of.clone();
     partly.analysis.as_mut().unwrap().visits[2].wall = None;
-    partly.analysis.as_mut().unwrap().visits[2].figures.remove(&Measured::P99);
+    partly.analysis.as_mut().unwrap().visits[2].figures.remove(&Figure::P99);
     let figures_of_part = ResultFigures::of(&partly, &[None, None, None]);
     let walls = [("S1".to_string(), 1), ("unknown".to_string(), 1)];
     assert_eq!(figures_of_part.cells["a"]["wall"], Value::Word(walls.into()));
@@ -102,7 +102,7 @@ fn with_a_record_missing_a_cell_has_the_figures_of_the_document() {
     let seen = |block, rate: f64| VisitSeen {
         cell: "a".to_string(),
         block: Some(block),
-        figures: [(Measured::Rate, rate)].into(),
+        figures: [(Figure::Rate, rate)].into(),
         bounds: BTreeMap::new(),
         rate_is_at_least: false,
         load: None,
@@ -122,14 +122,14 @@ fn a_figure_that_a_gate_struck_is_not_known_or_has_bounds() {
     let bounded = Standing::Bounded { low: 1e6, high: Some(2e6), by: "a test".to_string() };
     struck.points[0].latency_ns.p99 = Some(1_500_000);
     struck.points[0].latency_ns.p99_9 = None;
-    struck.points[0].standing.add(standing::Figure::P99, bounded);
+    struck.points[0].standing.add(Figure::P99, bounded);
     let named = of_record(&struck);
-    let Value::Figure(p99) = &named["p99"] else { panic!("{named:?}") };
+    let Value::Quantity(p99) = &named["p99"] else { panic!("{named:?}") };
     assert_eq!(p99.basis, Basis::Bounds);
     assert!((p99.low - 0.001).abs() < 1e-9 && (p99.high - 0.002).abs() < 1e-9, "{p99:?}");
-    assert!(matches!(&named["p999"], Value::Unknown(why) if why.contains("too few values")));
+    assert!(matches!(&named["p99_9"], Value::Unknown(why) if why.contains("too few values")));
     let unknown = Standing::NotKnown { why: "the clock jumped".to_string() };
-    struck.points[0].standing.add(standing::Figure::P99, unknown);
+    struck.points[0].standing.add(Figure::P99, unknown);
     assert_eq!(of_record(&struck)["p99"], Value::Unknown("the clock jumped".to_string()));
 }
 
@@ -147,7 +147,7 @@ fn a_percentile_among_failures_is_known_from_below() {
             // As the rules of the gates say of an absent percentile without any bound.
             if failed > 0 {
                 let why = "p99 falls among requests without a good response".to_string();
-                point.standing.add(standing::Figure::P99, Standing::NotKnown { why });
+                point.standing.add(Figure::P99, Standing::NotKnown { why });
             }
             Some(record)
         });
@@ -156,7 +156,7 @@ fn a_percentile_among_failures_is_known_from_below() {
         // Written by a version that left such visits out.
         of.summaries.push(CellSummary {
             cell: "a".to_string(),
-            figure: Measured::P99,
+            figure: Figure::P99,
             visits: 5,
             median: 2e6,
             low: Some(2e6),
@@ -171,11 +171,13 @@ fn a_percentile_among_failures_is_known_from_below() {
         let found = p99(failed);
         assert_eq!((found.basis, found.high), (Basis::Bounds, f64::INFINITY), "{failed:?}");
         assert!((found.low - 0.002).abs() < 1e-5, "{found:?}");
-        let shown = crate::language::shown_value(&Value::Figure(found));
+        let shown = crate::language::shown_value(&Value::Quantity(found));
         assert!(shown.starts_with("at least 2"), "{shown}");
     }
     let errors = of([500; 6]);
-    assert!(matches!(errors.cells["a"]["p50"], Value::Figure(Figure { high, .. }) if high < 0.002));
+    assert!(
+        matches!(errors.cells["a"]["p50"], Value::Quantity(Quantity { high, .. }) if high < 0.002)
+    );
 }
 
 #[test]
@@ -192,7 +194,7 @@ fn a_rate_of_zero_was_measured() {
 fn failures_that_gates_struck_are_not_known() {
     let mut struck = record(100.0);
     let by = "littles_law: the accounts disagree".to_string();
-    struck.points[0].standing.add(standing::Figure::Failures, Standing::NotKnown { why: by });
+    struck.points[0].standing.add(Figure::Errors, Standing::NotKnown { why: by });
     let cells = vec![measured("a", 1), measured("a", 2)];
     let of = ResultFigures::of(&experiment(cells), &[Some(struck), Some(record(100.0))]);
     assert_eq!(why(&of, "a", "errors"), "in 1 of 2 visits: littles_law: the accounts disagree");
@@ -208,14 +210,14 @@ fn bounds_of_visits_are_bounds_of_their_median() {
             if block == 8 {
                 let low = record.points[0].headline_rate();
                 let bounded = Standing::Bounded { low, high, by: "a test".to_string() };
-                record.points[0].standing.add(standing::Figure::Rate, bounded);
+                record.points[0].standing.add(Figure::Rate, bounded);
             }
             Some(record)
         });
         let mut of = experiment(cells);
         of.summaries.push(CellSummary {
             cell: "a".to_string(),
-            figure: Measured::Rate,
+            figure: Figure::Rate,
             visits: 8,
             median: 104.5,
             low: Some(101.0),
@@ -243,7 +245,7 @@ fn failures_are_counted_over_all_visits() {
         let cells = vec![measured("a", 1), measured("a", 2)];
         ResultFigures::of(&experiment(cells), &failed.map(|failed| Some(with(failed))))
     };
-    assert_eq!(figure(&of([0, 0]), "a", "errors"), Figure::exact(0.0, Unit::Share));
+    assert_eq!(figure(&of([0, 0]), "a", "errors"), Quantity::exact(0.0, Unit::Share));
     let errors = figure(&of([0, 20]), "a", "errors");
     assert_eq!((errors.low, errors.value, errors.high), (0.0, 0.01, 0.02));
 }
@@ -254,7 +256,7 @@ fn a_contrast_without_three_pairs_is_not_known() {
     let contrast = Contrast {
         cell: "b".to_string(),
         baseline: "a".to_string(),
-        figure: Measured::Rate,
+        figure: Figure::Rate,
         pairs: 2,
         ratio: None,
         low: None,
@@ -270,8 +272,8 @@ fn a_contrast_without_three_pairs_is_not_known() {
     let seen = VisitSeen {
         cell: "a".to_string(),
         block: Some(1),
-        figures: [(Measured::Rate, 100.0)].into(),
-        bounds: [(Measured::Rate, (100.0, None))].into(),
+        figures: [(Figure::Rate, 100.0)].into(),
+        bounds: [(Figure::Rate, (100.0, None))].into(),
         rate_is_at_least: false,
         load: None,
         conditions: Conditions::default(),
@@ -284,7 +286,7 @@ fn a_contrast_without_three_pairs_is_not_known() {
     // A document may lack the bounds of visits, or the records may be missing.
     let mut bounded = record(100.0);
     let bounds = Standing::Bounded { low: 100.0, high: None, by: "a test".to_string() };
-    bounded.points[0].standing.add(standing::Figure::Rate, bounds);
+    bounded.points[0].standing.add(Figure::Rate, bounds);
     for (is_old, records) in [(false, [None]), (true, [Some(bounded)])] {
         let mut of = of.clone();
         if is_old {

@@ -2,8 +2,8 @@
 
 use super::Figures;
 use super::expression::{Expression, Fault};
-use super::figure::{Basis, Figure, Value};
 use super::path::Path;
+use super::quantity::{Basis, Quantity, Value};
 use super::shown::{shown, shown_value};
 use model::verdict::Named;
 use serde::{Serialize, Serializer};
@@ -106,7 +106,7 @@ impl Truth {
 
 impl Order {
     /// Whether all values of two intervals are in this order, or none.
-    fn of(self, one: &Figure, two: &Figure) -> Truth {
+    fn of(self, one: &Quantity, two: &Quantity) -> Truth {
         match self {
             Self::Less => Truth::when(one.high < two.low, one.low >= two.high),
             Self::AtMost => Truth::when(one.high <= two.low, one.low > two.high),
@@ -157,7 +157,7 @@ impl Comparison {
             (Value::Word(one), Value::Word(two)) => {
                 Ok(Decision { truth: self.words(one, two)?, why: told() })
             }
-            (Value::Figure(one), Value::Figure(two)) => {
+            (Value::Quantity(one), Value::Quantity(two)) => {
                 let (one, two) = one.comparable(*two).map_err(Fault::Wrong)?;
                 let told = format!("{} {sign} {}", shown(&one), shown(&two));
                 if one.basis.max(two.basis) == Basis::Nothing {

@@ -1,8 +1,8 @@
 //! Arithmetic over figures.
 
 use super::Figures;
-use super::figure::{Figure, Value};
 use super::path::Path;
+use super::quantity::{Quantity, Value};
 use model::maps::IntoMap;
 use std::fmt;
 
@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
     /// A literal number.
-    Number(Figure),
+    Number(Quantity),
     /// A figure, or a word when it is a single name.
     Path(Path),
     /// `+`, `-`, `*` or `/` between two.
@@ -57,7 +57,7 @@ impl Expression {
     /// Its value. If any part is not known, the value is not known.
     pub fn value(&self, figures: &dyn Figures) -> Result<Value, Fault> {
         match self {
-            Self::Number(figure) => Ok(Value::Figure(*figure)),
+            Self::Number(figure) => Ok(Value::Quantity(*figure)),
             Self::Path(path) => match path.word() {
                 Some(word) => Ok(Value::Word([(word.to_string(), 1)].into_map())),
                 None => figures
@@ -89,7 +89,7 @@ impl Operation {
                 return Err(Fault::Wrong("arithmetic needs figures, not words".to_string()));
             }
             (Value::Unknown(why), _) | (_, Value::Unknown(why)) => return Ok(Value::Unknown(why)),
-            (Value::Figure(one), Value::Figure(two)) => (one, two),
+            (Value::Quantity(one), Value::Quantity(two)) => (one, two),
         };
         let made = match self {
             Self::Plus => one.plus(two).map_err(Fault::Wrong)?,
@@ -101,7 +101,7 @@ impl Operation {
             },
         };
         match made.value.is_finite() {
-            true => Ok(Value::Figure(made)),
+            true => Ok(Value::Quantity(made)),
             false => Ok(Value::Unknown("the result is too large".to_string())),
         }
     }

@@ -6,21 +6,19 @@
 
 mod condition;
 mod expression;
-mod figure;
 mod path;
+mod quantity;
 mod read;
 mod reference;
 mod shown;
-mod unit;
 mod words;
 
 pub use condition::{Condition, Decision, Truth};
 pub use expression::{Expression, Fault};
-pub use figure::{Basis, Figure, Value};
 pub use path::Path;
+pub use quantity::{Basis, Quantity, Value};
 pub use reference::{Filled, Piece, filled, plain};
 pub use shown::shown_value;
-pub use unit::Unit;
 
 /// A lookup of figures.
 pub trait Figures {

@@ -2,8 +2,8 @@
 
 use super::Figures;
 use super::expression::{Expression, Fault};
-use super::figure::Value;
 use super::path::Path;
+use super::quantity::Value;
 use super::shown::{Wish, as_wished};
 
 /// A part of a text.

@@ -1,8 +1,8 @@
 //! Formats figures for people: with unit and interval, and without digits that the interval makes
 //! meaningless.
 
-use super::figure::{Basis, Figure, Value};
-use super::unit::{Unit, written};
+use super::quantity::{Basis, Quantity, Value};
+use model::unit::{Unit, written};
 
 /// Most decimals.
 const DECIMALS_MAX: i32 = 9;
@@ -19,7 +19,7 @@ pub struct Wish {
 /// A value: `12,350/s (12,100 to 12,600)`, `S1`, `S1 in 5 of 6 visits`.
 pub fn shown_value(value: &Value) -> String {
     match value {
-        Value::Figure(figure) => shown(figure),
+        Value::Quantity(figure) => shown(figure),
         Value::Unknown(why) => format!("not known ({why})"),
         Value::Word(words) => {
             let visits: u64 = words.values().sum();
@@ -33,14 +33,14 @@ pub fn shown_value(value: &Value) -> String {
 }
 
 /// A figure with a fitting unit.
-pub fn shown(figure: &Figure) -> String {
+pub fn shown(figure: &Quantity) -> String {
     let (word, factor) = fitting(figure);
     drawn(figure, word, factor, None)
 }
 
 /// A value in the format of a reference. The error says which units are possible.
 pub fn as_wished(value: &Value, wish: &Wish) -> Result<String, String> {
-    let Value::Figure(figure) = value else { return Ok(shown_value(value)) };
+    let Value::Quantity(figure) = value else { return Ok(shown_value(value)) };
     let (word, factor) = match &wish.unit {
         None => fitting(figure),
         Some(word) => {
@@ -61,19 +61,18 @@ pub fn as_wished(value: &Value, wish: &Wish) -> Result<String, String> {
 /// A unit in which a figure can be shown.
 fn example(unit: Unit) -> &'static str {
     match unit {
-        Unit::Number | Unit::Count | Unit::Share | Unit::Other { .. } => "%",
         Unit::PerSecond => "k/s",
         Unit::Seconds => "ms",
         Unit::Bytes => "MB",
         Unit::BytesPerSecond => "MB/s",
+        _ => "%",
     }
 }
 
 /// The most readable unit of a figure, with its factor.
-fn fitting(figure: &Figure) -> (&'static str, f64) {
+fn fitting(figure: &Quantity) -> (&'static str, f64) {
     let size = figure.value.abs();
     match figure.unit {
-        Unit::Number | Unit::Count | Unit::Other { .. } => ("", 1.0),
         Unit::Share => ("%", 0.01),
         Unit::PerSecond => ("/s", 1.0),
         Unit::Seconds => match size {
@@ -93,10 +92,11 @@ fn fitting(figure: &Figure) -> (&'static str, f64) {
             };
             (if is_rate { words.1 } else { words.0 }, factor)
         }
+        _ => ("", 1.0),
     }
 }
 
-fn drawn(figure: &Figure, word: &str, factor: f64, decimals: Option<u8>) -> String {
+fn drawn(figure: &Quantity, word: &str, factor: f64, decimals: Option<u8>) -> String {
     let scaled = |value: f64| value / factor;
     let (value, low, high) = (scaled(figure.value), scaled(figure.low), scaled(figure.high));
     let decimals = decimals.map_or_else(|| decimals_of(figure, value, high - low), i32::from);
@@ -123,7 +123,7 @@ fn drawn(figure: &Figure, word: &str, factor: f64, decimals: Option<u8>) -> Stri
 
 /// Decimals that leave two digits of the width of the interval, and at least two of the value;
 /// without an interval, about four digits of the value.
-fn decimals_of(figure: &Figure, value: f64, width: f64) -> i32 {
+fn decimals_of(figure: &Quantity, value: f64, width: f64) -> i32 {
     let order = |value: f64| value.abs().log10().floor() as i32;
     let by_value = if value == 0.0 { 0 } else { 3 - order(value) };
     let has_width = width > 0.0 && width.is_finite();

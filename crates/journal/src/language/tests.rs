@@ -1,6 +1,7 @@
 //! The language with known figures, and with arbitrary texts and intervals.
 
 use super::*;
+use model::unit::Unit;
 use proptest::prelude::*;
 
 /// Figures of a synthetic journal.
@@ -9,20 +10,20 @@ struct Known;
 impl Figures for Known {
     fn find(&self, path: &Path) -> Result<Value, String> {
         let (low, high) = (12_100.3, 12_600.9);
-        let value = |value| Ok(Value::Figure(value));
-        let rate = Figure::between(12_345.6, (low, high), Unit::PerSecond, Basis::Visits(8));
+        let value = |value| Ok(Value::Quantity(value));
+        let rate = Quantity::between(12_345.6, (low, high), Unit::PerSecond, Basis::Visits(8));
         match path.names()[..] {
             ["cells", "free", "rate"] => value(rate),
             ["cells", "as it is", "rate"] => {
                 let ends = (5_000.0, 5_600.0);
-                value(Figure::between(5_200.0, ends, Unit::PerSecond, Basis::Range(3)))
+                value(Quantity::between(5_200.0, ends, Unit::PerSecond, Basis::Range(3)))
             }
-            ["cells", "free", "p99"] => value(Figure::alone(0.001_234_5, Unit::Seconds)),
+            ["cells", "free", "p99"] => value(Quantity::alone(0.001_234_5, Unit::Seconds)),
             ["cells", "free", "p50"] => {
                 let ends = (0.000_9, 0.001_1);
-                value(Figure::between(0.001, ends, Unit::Seconds, Basis::Visits(8)))
+                value(Quantity::between(0.001, ends, Unit::Seconds, Basis::Visits(8)))
             }
-            ["cells", "free", "errors"] => value(Figure::exact(0.0, Unit::Share)),
+            ["cells", "free", "errors"] => value(Quantity::exact(0.0, Unit::Share)),
             ["cells", "free", "wall"] => Ok(Value::Word([("S1".to_string(), 8)].into())),
             ["cells", "mixed", "wall"] => {
                 Ok(Value::Word([("S1".to_string(), 5), ("C1".to_string(), 1)].into()))
@@ -33,11 +34,11 @@ impl Figures for Known {
             }
             ["cells", "failed", "rate"] => Ok(Value::Unknown("its server ended".to_string())),
             ["contrasts", "free-gz", "rate", "ratio"] => {
-                value(Figure::between(1.25, (1.2, 1.3), Unit::Number, Basis::Visits(6)))
+                value(Quantity::between(1.25, (1.2, 1.3), Unit::Number, Basis::Visits(6)))
             }
             ["foreign", "wrk", "rate"] => {
                 let ends = (4_899_999.5, 4_900_000.5);
-                value(Figure::between(4_900_000.0, ends, Unit::PerSecond, Basis::Printed))
+                value(Quantity::between(4_900_000.0, ends, Unit::PerSecond, Basis::Printed))
             }
             _ => Err("there is no such figure; there is cells.free".to_string()),
         }
@@ -194,8 +195,8 @@ fn within((low, _, high): (f64, f64, f64), at: f64) -> f64 {
     (low + (high - low) * at).clamp(low, high)
 }
 
-fn figure((low, value, high): (f64, f64, f64)) -> Figure {
-    Figure::between(value, (low, high), Unit::Number, Basis::Visits(6))
+fn figure((low, value, high): (f64, f64, f64)) -> Quantity {
+    Quantity::between(value, (low, high), Unit::Number, Basis::Visits(6))
 }
 
 proptest! {
@@ -224,10 +225,10 @@ proptest! {
     fn what_is_decided_holds_for_all_values(
         one in interval(), two in interval(), a in 0.0..=1.0f64, b in 0.0..=1.0f64,
     ) {
-        struct Two(Figure, Figure);
+        struct Two(Quantity, Quantity);
         impl Figures for Two {
             fn find(&self, path: &Path) -> Result<Value, String> {
-                Ok(Value::Figure(if path.names()[1] == "a" { self.0 } else { self.1 }))
+                Ok(Value::Quantity(if path.names()[1] == "a" { self.0 } else { self.1 }))
             }
         }
         let (x, y) = (within(one, a), within(two, b));

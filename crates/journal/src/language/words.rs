@@ -1,14 +1,14 @@
 //! Splits a text of the language into words: numbers, names, signs.
 
-use super::figure::Figure;
 use super::path::{Path, is_of_name};
-use super::unit::{self, written};
+use super::quantity::Quantity;
+use model::unit::{self, written};
 
 /// One word.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Word {
     /// A number with its unit.
-    Number(Figure),
+    Number(Quantity),
     /// A path, or a single name.
     Path(Path),
     /// One of `+ - * / ( )`, or a comparison.
@@ -66,7 +66,7 @@ fn number(text: &str) -> Result<(Word, &str), String> {
     let power = known.map_or(0, |(factor, _)| factor.log10().round() as i32);
     let number: Option<f64> = format!("{}e{power}", digits.replace('_', "")).parse().ok();
     match (number.filter(|number| number.is_finite()), known) {
-        (Some(number), Some((_, unit))) => Ok((Word::Number(Figure::exact(number, unit)), rest)),
+        (Some(number), Some((_, unit))) => Ok((Word::Number(Quantity::exact(number, unit)), rest)),
         (None, _) => Err(format!("'{digits}' is not a number; for example 1.5k")),
         (_, None) => Err(format!("'{word}' is not a unit; units are {}", unit::words())),
     }

@@ -75,7 +75,7 @@ fn percentiles_without_a_distribution_are_not_told_to_be_the_same() {
     let names = ["contrasts", "b", "p99", "ratio"];
     assert!(open.why_at(&names).is_kept.is_some(), "it needs both cells");
     let named = |p99: f64| -> Named {
-        let of = |value| Value::Figure(Figure::exact(value, crate::language::Unit::Seconds));
+        let of = |value| Value::Quantity(Quantity::exact(value, model::unit::Unit::Seconds));
         [("p99".to_string(), of(p99)), ("rate".to_string(), of(1.0))].into()
     };
     let outcomes = |now: f64| -> Vec<Outcome> {
@@ -97,7 +97,7 @@ fn an_experiment_that_did_not_end_has_no_figures_to_compare() {
 
 #[test]
 fn figures_are_the_same_to_the_last_bits_and_no_further() {
-    let of = |value: f64| Value::Figure(Figure::exact(value, crate::language::Unit::Seconds));
+    let of = |value: f64| Value::Quantity(Quantity::exact(value, model::unit::Unit::Seconds));
     assert!(is_same(&of(0.1 + 0.2), &of(0.3)));
     assert!(!is_same(&of(0.3), &of(0.300_000_001)));
     assert!(is_same(&of(0.0), &of(0.0)) && !is_same(&of(0.0), &of(1e-300)));

@@ -12,9 +12,10 @@
 
 use super::Checked;
 use crate::case::Case;
+use model::figure::Figure;
 use model::fleet::{AgentEnd, AgentPoint};
 use model::run::Point;
-use model::standing::{Figure, Standing};
+use model::standing::Standing;
 use model::verdict::GateId;
 use model::wall::WallId;
 
@@ -180,8 +181,9 @@ mod tests {
     use crate::fixture::Fixture;
     use crate::gates;
     use model::fanout::EventInfo;
+    use model::figure::Figure;
     use model::fleet::{AgentEnd, AgentPoint};
-    use model::standing::{Figure, Standing};
+    use model::standing::Standing;
     use model::subject::Subject;
     use model::verdict::GateId;
 
@@ -286,7 +288,7 @@ mod tests {
         assert_eq!(left(Figure::P99).1, None);
         let (low, high) = left(Figure::Rate);
         assert!(low == 1000.0 && (high.unwrap() - 1125.0).abs() < 1.0, "{low} {high:?}");
-        assert_eq!(super::leaves(&fixture.case(), Figure::Mean), None, "nothing is known");
+        assert_eq!(super::leaves(&fixture.case(), Figure::MEAN), None, "nothing is known");
     }
 
     #[test]

@@ -5,7 +5,8 @@
 
 use super::Checked;
 use crate::case::Case;
-use model::standing::{Figure, Standing};
+use model::figure::Figure;
+use model::standing::Standing;
 
 pub fn check(case: &Case<'_>) -> Checked {
     let connections = &case.point.connections;

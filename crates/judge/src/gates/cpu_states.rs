@@ -15,7 +15,8 @@
 use super::Checked;
 use crate::case::Case;
 use model::facts::{CpuAccounting, HostFacts};
-use model::standing::{Figure, Standing};
+use model::figure::Figure;
+use model::standing::Standing;
 use observe::{CpuShare, Observed};
 
 /// The least and the most that precisely accounted states may add up to.

@@ -8,7 +8,8 @@
 use super::Checked;
 use crate::case::{Case, HOT};
 use model::fanout::EventInfo;
-use model::standing::{Figure, Standing};
+use model::figure::Figure;
+use model::standing::Standing;
 
 const BOUND: &str = "thread under 95 % busy, if events are missing";
 

@@ -8,7 +8,8 @@
 
 use super::Checked;
 use crate::case::Case;
-use model::standing::{Figure, Standing};
+use model::figure::Figure;
+use model::standing::Standing;
 
 const BOUND: &str = "at most 1 % of the good responses are to requests that never left whole";
 const SHARE_MAX: f64 = 0.01;
@@ -48,7 +49,8 @@ fn share(case: &Case<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use crate::fixture::Fixture;
-    use model::standing::{Figure, Standing};
+    use model::figure::Figure;
+    use model::standing::Standing;
 
     #[test]
     fn good_responses_to_parts_of_requests_bound_the_rate_and_strike_the_times() {

@@ -7,9 +7,10 @@
 
 use super::Checked;
 use crate::case::Case;
+use model::figure::Figure;
 use model::histogram::SAMPLES_BEYOND;
 use model::run::Point;
-use model::standing::{Figure, Standing};
+use model::standing::Standing;
 
 const BOUND: &str = "at least a median";
 

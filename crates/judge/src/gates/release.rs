@@ -9,11 +9,11 @@
 
 use super::Checked;
 use crate::case::Case;
+use model::figure::Figure;
 use model::histogram::Summary;
-use model::objective;
 use model::punctual::is_moved;
 use model::run::{Point, StartInfo};
-use model::standing::{Figure, LATENCIES, Standing};
+use model::standing::Standing;
 use model::units::show_ns;
 
 const BOUND: &str = "each percentile within 5 % or 50 us of what a punctual client would have seen";
@@ -69,7 +69,7 @@ pub fn check(case: &Case<'_>) -> Checked {
 /// Devices on a schedule: connections are opened when they are due. A late generator moves the time
 /// to connect, not the latency of requests.
 fn of_connections(starts: &StartInfo) -> Checked {
-    let worst = LATENCIES.into_iter().filter_map(|figure| {
+    let worst = Figure::LATENCIES.into_iter().filter_map(|figure| {
         let known_ns = starts.connect_ns.of(figure)?;
         let low_ns = starts.connect_punctual_ns.of(figure)?.min(known_ns);
         is_moved(low_ns, known_ns).then_some(Moved { figure, low_ns, known_ns })
@@ -100,7 +100,7 @@ pub fn leaves(case: &Case<'_>, figure: Figure) -> Option<Standing> {
 
 /// Every latency figure that the generator delay moved.
 pub(crate) fn moved(point: &Point) -> impl Iterator<Item = Moved> {
-    LATENCIES.into_iter().filter_map(|figure| {
+    Figure::LATENCIES.into_iter().filter_map(|figure| {
         let known_ns = point.latency_ns.of(figure)?;
         let low_ns = low_ns(point, figure, known_ns);
         is_moved(low_ns, known_ns).then_some(Moved { figure, low_ns, known_ns })
@@ -123,18 +123,11 @@ fn low_ns(point: &Point, figure: Figure, known_ns: u64) -> u64 {
 /// or p99.
 pub(crate) fn moved_asked(case: &Case<'_>) -> Option<Moved> {
     let terms = case.trial.expect.as_ref().map(|expect| expect.terms()).unwrap_or_default();
-    let named: Vec<Figure> = terms.iter().filter_map(|term| figure_of(term.figure)).collect();
+    let named: Vec<Figure> =
+        terms.iter().map(|term| term.figure).filter(|one| one.is_latency()).collect();
     let asked = if named.is_empty() { vec![Figure::P50, Figure::P99] } else { named };
     let moved: Vec<Moved> = moved(case.point).collect();
     asked.iter().find_map(|figure| moved.iter().find(|moved| moved.figure == *figure).copied())
-}
-
-/// The latency that a term bounds.
-fn figure_of(figure: objective::TermFigure) -> Option<Figure> {
-    match figure {
-        objective::TermFigure::Latency(statistic) => Some(Figure::of_latency(statistic)),
-        _ => None,
-    }
 }
 
 /// The highest known percentile of the generator delay, up to p99.9; with very few requests, the

@@ -9,7 +9,8 @@
 
 use super::{Checked, release};
 use crate::case::Case;
-use model::standing::{Figure, Standing};
+use model::figure::Figure;
+use model::standing::Standing;
 use model::units::show_ns;
 
 const BOUND: &str = "turns at most 50 % of p50, no percentile moved by 5 % and 50 us";

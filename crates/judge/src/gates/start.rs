@@ -6,7 +6,8 @@
 
 use super::Checked;
 use crate::case::Case;
-use model::standing::{Figure, Standing};
+use model::figure::Figure;
+use model::standing::Standing;
 use model::units::{NS_PER_MS, show_ns};
 
 const BOUND: &str = "clocks known within 5 ms";
@@ -44,8 +45,9 @@ pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
 mod tests {
     use crate::fixture::Fixture;
     use model::fanout::EventInfo;
+    use model::figure::Figure;
     use model::fleet::AgentPoint;
-    use model::standing::{Figure, Standing};
+    use model::standing::Standing;
     use model::subject::Subject;
 
     #[test]

@@ -7,7 +7,8 @@
 use super::Checked;
 use crate::case::Case;
 use crate::steady::{self, Steadiness};
-use model::standing::{Figure, Standing};
+use model::figure::Figure;
+use model::standing::Standing;
 
 pub fn check(case: &Case<'_>) -> Checked {
     let bound = format!(

@@ -5,7 +5,8 @@
 
 use super::Checked;
 use crate::case::Case;
-use model::standing::{Figure, Standing};
+use model::figure::Figure;
+use model::standing::Standing;
 
 const BOUND: &str = "at most 0.1 % not listening";
 

@@ -6,8 +6,9 @@
 
 use super::Checked;
 use crate::case::Case;
+use model::figure::Figure;
 use model::load::Stop;
-use model::standing::{Figure, Standing};
+use model::standing::Standing;
 use model::units::show_ns;
 
 const BOUND: &str = "mean latency at most 20 % of the window";
@@ -52,7 +53,8 @@ pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
 mod tests {
     use crate::fixture::Fixture;
     use model::fanout::EventInfo;
-    use model::standing::{Figure, Standing};
+    use model::figure::Figure;
+    use model::standing::Standing;
     use model::subject::Subject;
 
     #[test]

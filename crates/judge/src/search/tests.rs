@@ -334,7 +334,7 @@ fn generator_delay_counts_where_it_moves_a_figure_across_its_bound() {
         let mut point = Fixture::point(8, 1000.0);
         let by = "the generator sent requests late".to_string();
         let standing = standing::Standing::Bounded { low, high: Some(high), by };
-        point.standing.add(standing::Figure::P99, standing);
+        point.standing.add(Figure::P99, standing);
         point
     };
     assert_eq!(trust(&objective, &between(80e6, 99e6)), Trust::Sound, "both ends hold");

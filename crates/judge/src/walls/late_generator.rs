@@ -20,10 +20,9 @@
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use crate::gates::release::{self, Moved};
+use model::figure::Figure;
 use model::histogram::Summary;
-use model::objective;
 use model::punctual::is_moved;
-use model::standing::Figure;
 use model::units::{show_count, show_ns};
 
 /// Whether it is known that the generator was on time.
@@ -102,7 +101,7 @@ fn half_above(figure: Figure) -> Option<(Figure, f64)> {
 
 /// The most that a punctual generator with as many requests in flight would have reached.
 fn could_be(case: &Case<'_>, seen: Seen, moved: Moved) -> Seen {
-    if moved.figure != Figure::Mean {
+    if moved.figure != Figure::MEAN {
         return seen;
     }
     let rate = case.point.rate;
@@ -120,17 +119,14 @@ fn could_be(case: &Case<'_>, seen: Seen, moved: Moved) -> Seen {
 /// The figure that the generator delay moved.
 fn moved_asked(case: &Case<'_>) -> Option<Moved> {
     let terms = case.trial.expect.as_ref().map(|expect| expect.terms()).unwrap_or_default();
-    let mut bounds = terms.iter().filter_map(|term| match term.figure {
-        objective::TermFigure::Latency(statistic) => Some((Figure::of_latency(statistic), term)),
-        _ => None,
-    });
+    let mut bounds = terms.iter().filter(|term| term.figure.is_latency());
     let is_asked = bounds.clone().next().is_some();
-    let term = bounds.find_map(|(figure, term)| {
+    let term = bounds.find_map(|term| {
         let holds = |at_ns: u64| term.relation.holds(at_ns as f64, term.bound);
         let is_open = |moved: &Moved| holds(moved.low_ns) != holds(moved.known_ns);
-        release::moved(case.point).find(|moved| moved.figure == figure && is_open(moved))
+        release::moved(case.point).find(|moved| moved.figure == term.figure && is_open(moved))
     });
-    let mean = || release::moved(case.point).find(|moved| moved.figure == Figure::Mean);
+    let mean = || release::moved(case.point).find(|moved| moved.figure == Figure::MEAN);
     match (case.is_open(), is_asked) {
         (true, true) => term,
         (true, false) => release::moved_asked(case),

@@ -11,7 +11,7 @@
 use super::{Family, Seen, Test};
 use crate::case::Case;
 use crate::gates::{self, GATES, bytes};
-use model::standing::Figure;
+use model::figure::Figure;
 use model::verdict::{Evidence, Gate};
 use model::wall::WallId;
 

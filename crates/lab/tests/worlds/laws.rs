@@ -2,10 +2,11 @@
 
 use crate::stage::{MS, Seen, US};
 use crate::truth::{self, Fates, Truth, percentile};
+use model::figure::Figure;
 use model::histogram::Summary;
 use model::load::{LoadModel, Stop};
 use model::run::{Outcome, Point};
-use model::standing::{Figure, Standing};
+use model::standing::Standing;
 use std::collections::BTreeMap;
 
 /// The findings in one world.
@@ -36,9 +37,8 @@ impl Findings {
 /// The figure of the record whose standing this is. A figure without its own standing is sound.
 fn figure_of(name: &str) -> Option<Figure> {
     // Service time and the latency of good responses are taken with the same stamps.
-    let name = name.replace("service_ns.", "latency.").replace("latency_good_ns.", "latency.");
-    let name = name.replace("_ns.", ".");
-    Figure::parse(&name)
+    let times = ["latency_ns.", "service_ns.", "latency_good_ns."];
+    Figure::parse(times.iter().find_map(|times| name.strip_prefix(times)).unwrap_or(name))
 }
 
 /// The standing of a figure of a point.

@@ -84,8 +84,8 @@ impl Declaration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::Unit;
     use crate::reading::{QuotaUse, Softnet, Values};
+    use crate::unit::Unit;
     use std::collections::BTreeMap;
 
     fn texts(declared: &Declaration, data: &Data) -> Vec<String> {

@@ -10,6 +10,7 @@ use crate::usage::Refusal;
 use crate::values::{Count, HoldTime, PerConnection, RateBounds, Share, Time};
 use clap::Args;
 use model::curve::Curve;
+use model::figure::Statistic;
 use model::histogram::SAMPLES_BEYOND;
 use model::load::{Arrival, Hold, Level, Life, Question, Stop, Trial, Warmup};
 use model::objective::Objective;
@@ -29,9 +30,9 @@ const ERRORS_PERCENT: f64 = 1.0;
 
 /// What only the long help says.
 const MORE: &str = "\
-Terms: p50 p75 p90 p95 p99 p99.9 p99.99 mean max with < or <= and a time (from
-the planned instant; service.p99 and so on from send), errors status3xx
-status4xx status5xx with < or <= and a share, rate with > or >=. A request
+Terms: p50 p75 p90 p95 p99 p99_9 p99_99 mean max with < or <= and a time (from
+the planned instant; service.p99 and so on from send), errors status.3xx
+status.4xx status.5xx with < or <= and a share, rate with > or >=. A request
 without a good response counts as slower than all others; good.p99 and so on
 are of good responses alone; connect.p99 and so on are times to connect.
 errors<1% is added when no term bounds errors, a status or the rate.
@@ -50,7 +51,7 @@ decide, or the generator was late and missed before the target did; with
 const EXAMPLES: &str = "\
 Examples:
   ceiling find http://127.0.0.1:8083/read --slo 'p99<2ms,errors<0.1%'
-  ceiling find http://127.0.0.1:8083/read --slo 'p99.9<20ms' -R 1k..50k \\
+  ceiling find http://127.0.0.1:8083/read --slo 'p99_9<20ms' -R 1k..50k \\
     --budget 5m --arrivals poisson -c 200 -o find.html
   ceiling find tcp://127.0.0.1:8083 --hold 100ms --slo 'connect.p99<5ms'";
 
@@ -161,7 +162,8 @@ impl Find {
 /// Responses that the highest percentile of an objective needs, and at least 100.
 fn answers_min(objective: &Objective) -> u64 {
     let percentile = objective.highest_percentile();
-    let needed = percentile.map_or(0.0, |one| SAMPLES_BEYOND / (1.0 - one.quantile()));
+    let needed =
+        percentile.and_then(Statistic::quantile).map_or(0.0, |one| SAMPLES_BEYOND / (1.0 - one));
     (needed.round() as u64).max(100)
 }
 

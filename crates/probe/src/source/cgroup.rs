@@ -17,9 +17,10 @@ use crate::cgroup_path::{self, Group};
 use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::{CpuQuota, Unreadable};
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{Data, QuotaUse};
 use model::root::Root;
+use model::unit::Unit;
 use model::units::{NS_PER_S, NS_PER_US};
 
 /// The counters of one `cpu.stat`.

@@ -15,8 +15,9 @@ use super::{Round, Scope, Source};
 use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{Conntrack, Data};
+use model::unit::Unit;
 
 /// Sums over CPUs; `count` and `max` are elsewhere and zero here.
 pub fn parse(bytes: &[u8]) -> Result<Conntrack, ParseError> {

@@ -13,8 +13,9 @@ use crate::kept::Kept;
 use crate::process;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{CpuClock, Data};
+use model::unit::Unit;
 use std::path::Path;
 
 /// Parses a file that holds one number; `<unknown>` is none.

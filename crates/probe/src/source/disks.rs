@@ -12,9 +12,10 @@ use super::{Round, Scope, Source};
 use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{Data, Disk};
 use model::root::Root;
+use model::unit::Unit;
 
 /// Every line that has seen requests, partitions too.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Disk>, ParseError> {

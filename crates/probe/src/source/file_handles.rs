@@ -10,8 +10,9 @@ use super::{Round, Scope, Source};
 use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::Data;
+use model::unit::Unit;
 
 /// What the figures are.
 pub(super) fn declared() -> Declaration {

@@ -17,9 +17,10 @@ use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::maps::IntoMap;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{Data, Values};
 use model::root::Root;
+use model::unit::Unit;
 use model::units::NS_PER_S;
 use std::collections::BTreeMap;
 

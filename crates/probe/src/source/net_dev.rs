@@ -12,8 +12,9 @@ use super::{Round, Scope, Source};
 use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{Data, Interface};
+use model::unit::Unit;
 
 /// The interfaces, in the order of the file.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Interface>, ParseError> {

@@ -13,8 +13,9 @@ use crate::kept::Kept;
 use crate::process;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::Data;
+use model::unit::Unit;
 use std::collections::BTreeMap;
 
 /// Nodes read.

@@ -13,8 +13,9 @@ use super::{Round, Scope, Source};
 use crate::kept::{Kept, is_gone};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{Data, Values};
+use model::unit::Unit;
 use std::collections::BTreeMap;
 
 /// Total stall times of one resource, microseconds.

@@ -15,9 +15,10 @@ use crate::link;
 use crate::netlink::{self, CHUNK_BYTES, Fields, MESSAGE_HEADER_BYTES, More};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{Data, Qdisc};
 use model::root::Root;
+use model::unit::Unit;
 use std::collections::BTreeMap;
 use std::io;
 

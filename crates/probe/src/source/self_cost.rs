@@ -7,8 +7,9 @@
 //! locks that others wait for.
 
 use crate::clock;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{Data, ProbeCost};
+use model::unit::Unit;
 
 /// Counts rounds and remembers when the thread started.
 #[derive(Debug)]

@@ -11,8 +11,9 @@ use super::{Round, Scope, Source};
 use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{Data, Values};
+use model::unit::Unit;
 
 /// The gauges of either file, in its order.
 pub fn parse(bytes: &[u8]) -> Result<Vec<(String, u64)>, ParseError> {

@@ -12,8 +12,9 @@ use super::{Round, Scope, Source};
 use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::Data;
+use model::unit::Unit;
 use std::collections::BTreeMap;
 
 /// Counts by kind, indexed by CPU number.

@@ -15,8 +15,9 @@ use super::{Round, Scope, Source};
 use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{Data, Softnet};
+use model::unit::Unit;
 
 /// Whether the kernel prints which CPU a line is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

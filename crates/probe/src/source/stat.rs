@@ -14,8 +14,9 @@ use super::{Round, Scope, Source};
 use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{CpuTimes, Data};
+use model::unit::Unit;
 
 /// One entry per `cpuN` line; the sum line `cpu` is left out.
 pub fn parse(bytes: &[u8]) -> Result<Vec<CpuTimes>, ParseError> {

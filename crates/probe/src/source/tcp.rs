@@ -14,8 +14,9 @@ use super::{Round, Scope, Source};
 use crate::kept::Kept;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
-use model::metric::{Declaration, Unit};
+use model::metric::Declaration;
 use model::reading::{Data, Values};
+use model::unit::Unit;
 
 const GROUPS: [&str; 4] = ["Ip", "Tcp", "TcpExt", "IpExt"];
 

@@ -2,7 +2,8 @@
 
 use super::Latest;
 use super::totals::Totals;
-use model::metric::{Declaration, Kind, Metric, Rows, Sample, Unit};
+use model::metric::{Declaration, Kind, Metric, Rows, Sample};
+use model::unit::Unit;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -54,7 +55,7 @@ fn family<'a>(
     if is_many && metric.kind.is_difference() {
         return;
     }
-    let unit_ns = metric.unit.ns(clock_tick_ns).map_or(1e9, |ns| ns as f64);
+    let unit_ns = metric.unit.ns_of_host(clock_tick_ns).map_or(1e9, |ns| ns as f64);
     let scale = if metric.unit == Unit::Khz { 1e3 } else { unit_ns / 1e9 };
     let mut rows: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for sample in samples {
@@ -96,10 +97,10 @@ fn family<'a>(
 /// Source, figure and unit.
 fn name(source: &Declaration, metric: &Metric) -> String {
     let unit = match metric.unit {
-        Unit::Count => "",
         Unit::Bytes => "bytes",
         Unit::Khz => "hertz",
-        Unit::Ns | Unit::Us | Unit::Ms | Unit::Seconds | Unit::Ticks => "seconds",
+        unit if unit.is_time() => "seconds",
+        _ => "",
     };
     let total = match metric.kind {
         Kind::Counter | Kind::Counter32 => "total",

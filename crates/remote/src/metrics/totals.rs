@@ -6,7 +6,8 @@
 //!
 //! In: the values of one scrape after the other. Out: the same, without such steps.
 
-use model::metric::{Kind, Unit};
+use model::metric::Kind;
+use model::unit::Unit;
 use std::collections::BTreeMap;
 
 /// A CPU's state that steps back by up to this was corrected; by more, it began anew.

@@ -8,10 +8,10 @@ use crate::wording::{
     unsent_phrase,
 };
 use model::experiment::Experiment;
+use model::figure::Figure;
 use model::objective::Expectation;
 use model::printable::printable;
 use model::run::{Point, Run};
-use model::standing::Figure;
 use model::subject::Subject;
 
 /// Most rows of a table: the page of a job is not a full report.

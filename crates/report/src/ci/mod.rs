@@ -237,7 +237,8 @@ fn of_cell(cell: &CellResult, run: Option<&Run>) -> CaseOutcome {
 mod tests {
     use super::*;
     use crate::fixtures;
-    use model::standing::{Figure, Standing};
+    use model::figure::Figure;
+    use model::standing::Standing;
     use model::verdict::{Gate, GateId};
     use model::visit::best_point;
 

@@ -3,7 +3,8 @@
 //! In: named values. Out: the position of each between the ends of the axis, and the round values
 //! that label it. Never: a size, a colour or markup.
 
-use super::{Axis, Band, Mark, Scale, Unit};
+use super::{Axis, Band, Mark, Scale};
+use model::unit::Unit;
 
 /// Room beyond the outermost values, as a part of the axis.
 const MARGIN: f64 = 0.04;

@@ -1,11 +1,10 @@
 //! Two experiments on one page: what speaks against comparing them, bounds, differences, cells.
 
-use super::analysis::figure;
 use crate::page::{Banner, Block, Column, Fact, Mark, Page, Table, Tone};
-use crate::wording::{microseconds, ns, plural, sentence, within};
+use crate::wording::{plural, sentence, within};
 use model::across::{Across, AcrossCell, Decided, Outcome};
-use model::experiment::{Conclusion, Figure};
-use model::units::show_count;
+use model::experiment::Conclusion;
+use model::figure::Figure;
 
 /// The page of the comparison of two experiments.
 pub fn across(of: &Across) -> Page {
@@ -163,9 +162,9 @@ fn cells(of: &Across) -> Table {
         };
         let row = vec![
             one.cell.clone(),
-            figure(one.figure).to_string(),
-            value(one.figure, one.means.0),
-            value(one.figure, one.means.1),
+            one.figure.name().to_string(),
+            one.figure.cell(one.means.0),
+            one.figure.cell(one.means.1),
             within(one.ratio, one.low, one.high),
             conclusion,
             format!("{} and {}", one.visits.0, one.visits.1),
@@ -178,14 +177,6 @@ fn cells(of: &Across) -> Table {
             .to_string(),
     );
     table
-}
-
-fn value(figure: Figure, value: f64) -> String {
-    match figure {
-        Figure::Rate => show_count(value),
-        Figure::P50 | Figure::P99 => ns(Some(value.round() as u64)),
-        Figure::ClientUsPerRequest | Figure::ServerUsPerRequest => microseconds(Some(value)),
-    }
 }
 
 #[cfg(test)]

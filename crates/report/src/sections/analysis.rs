@@ -4,7 +4,8 @@
 use crate::page::{Block, Column, Mark, Table};
 use crate::wording::{change, plural, within};
 use model::analysis::{Analysis, Course, Effect, Floor};
-use model::experiment::{Conclusion, Design, Experiment, Figure};
+use model::experiment::{Conclusion, Design, Experiment};
+use model::figure::Figure;
 
 /// The blocks in that order; nothing without a design.
 pub(super) fn blocks(of: &Experiment) -> Vec<Block> {
@@ -18,22 +19,11 @@ pub(super) fn blocks(of: &Experiment) -> Vec<Block> {
     blocks
 }
 
-/// A figure in a table.
-pub(super) fn figure(figure: Figure) -> &'static str {
-    match figure {
-        Figure::Rate => "rate",
-        Figure::P50 => "p50",
-        Figure::P99 => "p99",
-        Figure::ClientUsPerRequest => "client CPU per request",
-        Figure::ServerUsPerRequest => "server CPU per request",
-    }
-}
-
 /// The variation of the host by itself, and which differences are not claimed because of it.
 fn floor(of: &Experiment, design: &Design, analysis: &Analysis) -> Option<String> {
     design.floor.as_ref()?;
     let by_itself =
-        |floor: &Floor| format!("{} \u{b1}{:.1} %", figure(floor.figure), floor.share * 100.0);
+        |floor: &Floor| format!("{} \u{b1}{:.1} %", floor.figure.name(), floor.share * 100.0);
     let all: Vec<String> = analysis.floors.iter().map(by_itself).collect();
     let Some(rate) = analysis.floors.iter().find(|floor| floor.figure == Figure::Rate) else {
         let baseline = &design.baseline;
@@ -56,7 +46,7 @@ fn floor(of: &Experiment, design: &Design, analysis: &Analysis) -> Option<String
     }
     let below = of.contrasts.iter().filter(|one| one.below_floor);
     let below: Vec<String> =
-        below.map(|one| format!("{} of {}", figure(one.figure), one.cell)).collect();
+        below.map(|one| format!("{} of {}", one.figure.name(), one.cell)).collect();
     if !below.is_empty() {
         text += &format!(" Undecided for that reason alone: {}.", below.join(", "));
     }
@@ -86,7 +76,7 @@ fn effects(design: &Design, effects: &[Effect]) -> Option<Table> {
             levels => format!("{}{aliases}", levels.join(" with ")),
         };
         let change = within(one.ratio, one.low, one.high);
-        let row = [effect, figure(one.figure).into(), change, conclusion, one.blocks.to_string()];
+        let row = [effect, one.figure.name().into(), change, conclusion, one.blocks.to_string()];
         table.push(Mark::None, row.to_vec());
     }
     table.notes.push(format!(

@@ -2,8 +2,9 @@
 
 use crate::page::{Banner, Block, Column, List, Mark, Page, Table, Tone};
 use crate::wording::plural;
-use model::audit::{Account, Audit, Claim, Figure, Finding, Foreign, Outcome, Unit};
-use model::units::{show_bytes, show_count, show_ns};
+use model::audit::{Account, Audit, Claim, Figure, Finding, Foreign, Outcome};
+use model::unit::Unit;
+use model::units::{show_count, show_ns};
 
 /// The page of an audit: one section for each account.
 pub fn audit(of: &Audit) -> Page {
@@ -163,12 +164,9 @@ fn value(claim: &Claim) -> String {
         return claim.figure.printed.clone();
     }
     match claim.unit {
-        Unit::Count => show_count(value),
-        Unit::PerSecond => format!("{}/s", show_count(value)),
-        Unit::Seconds => show_ns(value * 1e9),
-        Unit::Bytes => show_bytes(value),
-        Unit::BytesPerSecond => format!("{}/s", show_bytes(value)),
         Unit::Share => format!("{:.2} %", value * 100.0),
+        Unit::Count => show_count(value),
+        unit => unit.show(value),
     }
 }
 

@@ -1,6 +1,5 @@
 //! The conclusion of an experiment in blocks in one sentence, with its details.
 
-use super::analysis::figure;
 use super::visited::{counted_visits, point_of};
 use super::visits::{axis_of, title, value_of};
 use crate::axis::shown;
@@ -8,8 +7,9 @@ use crate::page::{Banner, Mark, Tone};
 use crate::wording::{band, change, change_within, mark_of, plural, sentence};
 use model::claim::Claim;
 use model::experiment::{
-    CellResult, CellSummary, Conclusion, Contrast, Design, Ended, Experiment, Fate, Figure,
+    CellResult, CellSummary, Conclusion, Contrast, Design, Ended, Experiment, Fate,
 };
+use model::figure::Figure;
 use model::order::OrderBy as _;
 use model::run::Run;
 use model::visit::{bounds, is_nothing, is_nothing_of_tool};
@@ -60,7 +60,7 @@ fn words(figure: Figure) -> [&'static str; 3] {
 fn subject(cell: &str, of: Figure) -> String {
     match of {
         Figure::Rate => format!("{cell} is"),
-        _ => format!("{} of {cell} is", figure(of)),
+        _ => format!("{} of {cell} is", of.name()),
     }
 }
 
@@ -90,7 +90,7 @@ fn told(of: &Experiment, design: &Design) -> String {
 fn ended(why: Ended, design: &Design) -> String {
     match why {
         Ended::Decided => {
-            format!("It ended when every contrast of the {} was decided.", figure(design.figure))
+            format!("It ended when every contrast of the {} was decided.", design.figure.name())
         }
         Ended::Precise => "It ended when the intervals were as narrow as requested.".to_string(),
         Ended::Budget => "It ended when its time budget was used up.".to_string(),
@@ -101,13 +101,13 @@ fn ended(why: Ended, design: &Design) -> String {
 fn by_figure(design: &Design) -> String {
     match design.figure {
         Figure::Rate => String::new(),
-        other => format!(", {}", figure(other)),
+        other => format!(", {}", other.name()),
     }
 }
 
 /// Without a comparison: the figure itself.
 fn alone(of: &Experiment, design: &Design) -> String {
-    let (name, called) = (&design.baseline, figure(design.figure));
+    let (name, called) = (&design.baseline, design.figure.name());
     let is_it = |one: &&CellSummary| one.figure == design.figure && one.cell == *name;
     let Some(one) = of.summaries.iter().find(is_it) else {
         return match design.cells.len() {
@@ -291,7 +291,7 @@ fn reservations(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<S
         let count: u64 = cells.values().sum();
         let cells: Vec<_> = cells.iter().map(|(cell, count)| format!("{cell} {count}")).collect();
         let how_many = format!("{count} of {all} visits ({})", cells.join(", "));
-        FLAWS[flaw].replace("FIGURE", figure(design.figure)).replace("{}", &how_many)
+        FLAWS[flaw].replace("FIGURE", design.figure.name()).replace("{}", &how_many)
     };
     counts.into_iter().map(said).collect()
 }
@@ -300,7 +300,7 @@ fn reservations(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<S
 mod tests {
     use super::*;
     use crate::fixtures;
-    use model::standing::{self, Standing};
+    use model::standing::Standing;
 
     fn said(contrasts: Vec<Contrast>) -> Banner {
         let (mut of, runs) = fixtures::blocks();
@@ -454,7 +454,7 @@ mod tests {
         for point in &mut run.record.points {
             let (low, high) = (point.latency_ns.p99.unwrap() as f64, None);
             let bounded = Standing::Bounded { low, high, by: "a late generator".to_string() };
-            point.standing.add(standing::Figure::P99, bounded);
+            point.standing.add(Figure::P99, bounded);
         }
         let mut design = of.design.clone().unwrap();
         assert!(!banner(&of, &design, &runs).lines.iter().any(|line| line.contains("bounds")));

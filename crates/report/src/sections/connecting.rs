@@ -1,10 +1,11 @@
 //! Runs with connections that come and go, side by side: their rates and times to connect.
 
-use crate::page::{Axis, Block, Chart, ChartShape, Column, Series, Table, Unit, View};
+use crate::page::{Axis, Block, Chart, ChartShape, Column, Series, Table, View};
 use crate::wording::{connect_time, count, mark_of, or_dash, point_phrase, rate_cell};
+use model::figure::Figure;
 use model::histogram::Summary;
 use model::run::{Point, Run, TurnoverInfo};
-use model::standing::Figure;
+use model::unit::Unit;
 use model::units::show_count;
 
 type Pick = fn(&Summary) -> Option<u64>;
@@ -39,7 +40,7 @@ pub fn connecting<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> Vec<Bloc
         let mut cells = vec![name, point_phrase(point)];
         cells.push(rate_cell(point));
         cells.push(or_dash(turnover.planned_rate, show_count));
-        let figures = [Figure::P50, Figure::P90, Figure::P99, Figure::Max];
+        let figures = [Figure::P50, Figure::P90, Figure::P99, Figure::MAX];
         cells.extend(figures.map(|figure| connect_time(turnover, figure)));
         cells.push(count(turnover.syn_retries.values().sum()));
         table.push(mark_of(run, point), cells);

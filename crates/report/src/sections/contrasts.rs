@@ -1,13 +1,12 @@
 //! The cells of an experiment over its blocks, and each of them against the baseline.
 
-use super::analysis::figure;
 use super::conclusion::more;
 use super::visits::{id, title};
-use crate::page::{Axis, Band, Column, DotRow, Dots, Mark, Scale, Table, Unit};
+use crate::page::{Axis, Band, Column, DotRow, Dots, Mark, Scale, Table};
 use crate::wording::{band, bound, change, change_within, microseconds, ns, or_dash};
-use model::experiment::{
-    CellResult, Conclusion, Contrast, Design, Experiment, Fate, Figure, Order,
-};
+use model::experiment::{CellResult, Conclusion, Contrast, Design, Experiment, Fate, Order};
+use model::figure::Figure;
+use model::unit::Unit;
 use model::units::show_count;
 
 /// Ratios that differ by more than this factor need a log axis.
@@ -44,8 +43,8 @@ pub(super) fn cells(of: &Experiment, design: &Design) -> Table {
             range.unwrap_or_else(|| "-".to_string()),
             time(Figure::P50),
             time(Figure::P99),
-            microseconds(median(Figure::ClientUsPerRequest)),
-            microseconds(median(Figure::ServerUsPerRequest)),
+            microseconds(median(Figure::ClientCpu)),
+            microseconds(median(Figure::ServerCpu)),
         ];
         table.push(if measured < all { Mark::Caution } else { Mark::None }, row);
     }
@@ -78,7 +77,7 @@ pub(super) fn table(of: &Experiment, design: &Design) -> Table {
         let within = of_cell(Figure::Rate).and_then(|one| one.low.zip(one.high));
         let within = or_dash(within, |(low, high)| format!("{} to {}", bound(low), bound(high)));
         let mut row = vec![name.clone()];
-        row.extend(Figure::ALL.into_iter().map(|figure| or_dash(of_cell(figure), briefly)));
+        row.extend(Figure::COMPARED.into_iter().map(|figure| or_dash(of_cell(figure), briefly)));
         row.insert(2, within);
         table.push(Mark::None, row);
     }
@@ -134,7 +133,7 @@ pub(super) fn all(of: &Experiment, design: &Design) -> Table {
         };
         let row = vec![
             one.cell.clone(),
-            figure(one.figure).to_string(),
+            one.figure.name().to_string(),
             change_within(one),
             conclusion,
             one.pairs.to_string(),

@@ -7,6 +7,7 @@ use model::metric::{Declaration, Metric};
 use model::order::OrderBy as _;
 use model::reading::{Data, Reading};
 use model::run::{Point, Run};
+use model::units::show_ns;
 use observe::{Raw, figures};
 use std::collections::BTreeMap;
 
@@ -107,7 +108,11 @@ fn add(table: &mut Table, source: &Declaration, inside: &[Vec<&Reading>], tick_n
         let stem = Some(metric.stem()).filter(|stem| !stem.is_empty());
         let figure = labels.into_iter().chain(stem).collect::<Vec<_>>().join(" ");
         let mut cells = vec![source.name.clone(), figure, metric.kind.word().to_string()];
-        let shown = |value: Option<f64>| or_dash(value, |value| metric.unit.show(value, tick_ns));
+        let show = |value: f64| match metric.unit.ns_of_host(tick_ns) {
+            Some(ns) => show_ns(value * ns as f64),
+            None => metric.unit.show(value),
+        };
+        let shown = |value: Option<f64>| or_dash(value, show);
         cells.extend(values.into_iter().map(shown));
         // A repeated description is left out.
         cells.push(if metric.help == help { String::new() } else { metric.help.clone() });

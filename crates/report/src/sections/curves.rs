@@ -1,13 +1,12 @@
 //! Throughput and latency over the quantity that the levels vary.
 
-use crate::page::{
-    Axis, Block, Chart, ChartShape, Limit, Mark, Scale, Series, Unit, View, is_drawable,
-};
+use crate::page::{Axis, Block, Chart, ChartShape, Limit, Mark, Scale, Series, View, is_drawable};
 use crate::wording::{asked_rate, interval, mark_of, per_second, rate_asked};
 use model::histogram::Summary;
 use model::order::OrderBy as _;
 use model::run::{Point, Run};
 use model::search::Answer;
+use model::unit::Unit;
 use model::verdict::{Ceiling, CeilingKind};
 
 /// What the levels of a run vary; the horizontal axis.

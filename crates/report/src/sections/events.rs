@@ -1,14 +1,15 @@
 //! Events: how many arrived, the share of those expected, and how stale they were.
 
 use super::timeline;
-use crate::page::{Axis, Block, Chart, ChartShape, Column, Table, Unit};
+use crate::page::{Axis, Block, Chart, ChartShape, Column, Table};
 use crate::wording::{
     best_point, count, delivery_cell, main_times, mark_of, microseconds, missing_cell, ns, plural,
     point_heading, point_mark, rate_cell,
 };
 use model::fanout::EventInfo;
 use model::run::{Point, Run};
-use model::standing::Figure;
+use model::figure::Figure;
+use model::unit::Unit;
 
 /// The points that have events.
 fn with_events(run: &Run) -> Vec<(&Point, &EventInfo)> {
@@ -32,7 +33,7 @@ pub fn table(run: &Run) -> Vec<Block> {
     for (point, events) in &rows {
         let mut cells = vec![point_mark(point), rate_cell(point), delivery_cell(point)];
         cells.push(missing_cell(point, |missing, _| count(missing)));
-        cells.extend(main_times(point, [Figure::P50, Figure::P99, Figure::Max]));
+        cells.extend(main_times(point, [Figure::P50, Figure::P99, Figure::MAX]));
         cells.push(count(events.subscribers.lost));
         cells.extend([events.client_us_per_event, events.server_us_per_event].map(microseconds));
         table.push(mark_of(run, point), cells);

@@ -14,7 +14,8 @@ use crate::wording::{
     rate_cell, rate_of, wall_mark, wall_phrase,
 };
 use model::claim::Claim;
-use model::experiment::{CellResult, Design, Experiment, Fate, Figure, HostUsed, Tuned};
+use model::experiment::{CellResult, Design, Experiment, Fate, HostUsed, Tuned};
+use model::figure::Figure;
 use model::run::{Point, Run};
 use model::shell;
 use model::standing;
@@ -69,7 +70,7 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
     let mut blocks = top(of, design, runs);
     blocks.push(Block::Heading("Cells".to_string()));
     blocks.push(Block::Table(contrasts::cells(of, design).caption("")));
-    let others = || Figure::ALL.into_iter().filter(|figure| *figure != design.figure);
+    let others = || Figure::COMPARED.into_iter().filter(|figure| *figure != design.figure);
     let plots: Vec<Dots> = others().filter_map(|one| visits::plot(of, design, runs, one)).collect();
     blocks.extend(columns(visits::note(&plots), plots));
     blocks.extend(particulars(of, runs));
@@ -239,7 +240,7 @@ fn row(of: &Experiment, cell: &CellResult, run: Option<&Run>) -> (Mark, Vec<Stri
     let [rate, p50, p99, client_us, server_us] = match (tool, run) {
         (Some(tool), _) => of_tool(tool),
         (None, Some(_)) => of_point(point),
-        (None, None) => Figure::ALL.map(noted),
+        (None, None) => Figure::COMPARED.map(noted),
     };
     let cells = vec![
         visit_name(cell),
@@ -302,7 +303,7 @@ fn events(experiment: &Experiment, runs: &[Option<Run>]) -> Option<Block> {
             continue;
         }
         let mut cells = vec![visit_name(cell), rate_cell(point), delivery_cell(point)];
-        cells.extend(main_times(point, [standing::Figure::P50, standing::Figure::P99]));
+        cells.extend(main_times(point, [Figure::P50, Figure::P99]));
         cells.push(show_count(point.rate));
         table.push(mark_of(run, point), cells);
     }
@@ -463,7 +464,7 @@ mod tests {
 
     #[test]
     fn a_figure_with_bounds_is_no_wall_of_the_generator() {
-        use model::standing::{self, Standing};
+        use model::standing::Standing;
         let (of, mut runs) = fixtures::experiment();
         runs[1] = None;
         let notes = |runs: &[Option<Run>]| {
@@ -474,7 +475,7 @@ mod tests {
         for point in &mut runs[0].as_mut().unwrap().record.points {
             let by = "the generator stood still for a moment".to_string();
             let bounded = Standing::Bounded { low: 1e6, high: Some(2e6), by };
-            point.standing.add(standing::Figure::P99, bounded);
+            point.standing.add(Figure::P99, bounded);
         }
         assert_eq!(notes(&runs), ["~: a figure has only bounds, or the visit was cut short"]);
     }

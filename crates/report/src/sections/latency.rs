@@ -1,11 +1,12 @@
 //! The full distribution of latency.
 
-use crate::page::{Axis, Block, Chart, ChartShape, Column, Mark, Series, Table, Unit, View};
+use crate::page::{Axis, Block, Chart, ChartShape, Column, Mark, Series, Table, View};
 use crate::wording::{best_point, count, latency, mark_of, ns, or_dash, point_heading};
 use crate::wording::{plural, point_mark, point_phrase};
+use model::figure::Figure;
 use model::histogram::{Histogram, SAMPLES_BEYOND, Summary, rank_of};
 use model::run::{Point, Run};
-use model::standing::Figure;
+use model::unit::Unit;
 
 /// A figure of a distribution: name, rank of its column, the figure of latency that gates can
 /// strike, value.
@@ -18,7 +19,7 @@ struct Statistic {
 
 const STATISTICS: &[Statistic] = &[
     Statistic { name: "min", rank: 5, figure: None, pick: |s| s.min },
-    Statistic { name: "mean", rank: 2, figure: Some(Figure::Mean), pick: |s| s.mean },
+    Statistic { name: "mean", rank: 2, figure: Some(Figure::MEAN), pick: |s| s.mean },
     Statistic { name: "stdev", rank: 4, figure: None, pick: |s| s.stdev },
     Statistic { name: "p50", rank: 0, figure: Some(Figure::P50), pick: |s| s.p50 },
     Statistic { name: "p75", rank: 7, figure: Some(Figure::P75), pick: |s| s.p75 },
@@ -27,7 +28,7 @@ const STATISTICS: &[Statistic] = &[
     Statistic { name: "p99", rank: 0, figure: Some(Figure::P99), pick: |s| s.p99 },
     Statistic { name: "p99.9", rank: 0, figure: Some(Figure::P99_9), pick: |s| s.p99_9 },
     Statistic { name: "p99.99", rank: 1, figure: Some(Figure::P99_99), pick: |s| s.p99_99 },
-    Statistic { name: "max", rank: 0, figure: Some(Figure::Max), pick: |s| s.max },
+    Statistic { name: "max", rank: 0, figure: Some(Figure::MAX), pick: |s| s.max },
 ];
 
 /// What a distribution of a point measures.

@@ -6,9 +6,9 @@ use crate::wording::{
     point_mark, rate_cell, rate_of, struck_phrases, wall_mark, wall_phrase,
 };
 use model::claim::Claim;
+use model::figure::Figure;
 use model::load::LoadModel;
 use model::run::{Point, Run};
-use model::standing::Figure;
 use model::tick::ErrorClass;
 use model::units::show_count;
 
@@ -70,9 +70,9 @@ fn figures(points: &[Point]) -> Vec<LevelCell> {
     figures.push(figure(Column::numbers("p99"), |point| latency(point, Figure::P99)));
     if any(|point| point.latency_ns.p99_9.is_some()) {
         figures.push(figure(Column::numbers("p99.9").rank(2), |p| latency(p, Figure::P99_9)));
-        figures.push(figure(Column::numbers("max").rank(6), |p| latency(p, Figure::Max)));
+        figures.push(figure(Column::numbers("max").rank(6), |p| latency(p, Figure::MAX)));
     } else {
-        figures.push(figure(Column::numbers("max").rank(2), |p| latency(p, Figure::Max)));
+        figures.push(figure(Column::numbers("max").rank(2), |p| latency(p, Figure::MAX)));
     }
     figures.extend(rest(points));
     figures

@@ -2,10 +2,11 @@
 //! ramp-down.
 
 use super::timeline;
-use crate::page::{Axis, Band, Block, Chart, Series, Unit, View};
+use crate::page::{Axis, Band, Block, Chart, Series, View};
 use crate::wording::{mark_of, point_phrase};
 use model::run::{Point, Run, TurnoverInfo};
 use model::series::Opening;
+use model::unit::Unit;
 use model::units::NS_PER_S;
 
 /// A figure of a second.

@@ -8,13 +8,15 @@
 use super::visited::{counted_visits, visit_name};
 use super::visits::value_of;
 use crate::hosts::{FAR, near, origin_ns, since_origin_s};
-use crate::page::{Axis, Band, Block, Chart, ChartShape, Limit, Mark, Series, Unit, View};
+use crate::page::{Axis, Band, Block, Chart, ChartShape, Limit, Mark, Series, View};
 use crate::wording::best_point;
 use jiff::Timestamp;
-use model::experiment::{Design, Experiment, Figure};
+use model::experiment::{Design, Experiment};
+use model::figure::Figure;
 use model::order::OrderBy as _;
 use model::reading::Reading;
 use model::run::Run;
+use model::unit::Unit;
 use model::units::NS_PER_S;
 use observe::{Clocked, Line, Place, Process, Timeline};
 use std::collections::BTreeMap;

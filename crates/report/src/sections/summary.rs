@@ -13,10 +13,11 @@ use crate::wording::{
     wall_name,
 };
 use model::claim::{Claim, Unknown};
+use model::figure::Figure;
 use model::fleet::FleetRecord;
 use model::load::{Arrival, Hold, Level, Life, Question};
 use model::run::{Outcome, Point, Record, Run, TurnoverInfo};
-use model::standing::{Figure, Standing};
+use model::standing::Standing;
 use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{CeilingKind, Verdict};
 use observe::{Raw, STATES, mean_shares};
@@ -159,7 +160,7 @@ fn churn_banner(run: &Run) -> Banner {
 }
 
 fn connections_phrase(point: &Point, turnover: &TurnoverInfo) -> String {
-    let times = [Figure::P50, Figure::P99, Figure::Max];
+    let times = [Figure::P50, Figure::P99, Figure::MAX];
     let [p50, p99, max] = times.map(|figure| connect_time(turnover, figure));
     format!(
         "{}/s connections, connect p50 {p50}, p99 {p99}, max {max}, with {}",
@@ -410,7 +411,7 @@ fn life_parts(life: &Life) -> Vec<String> {
 fn figures_phrase(point: &Point) -> String {
     let failed = point.requests.failed + point.requests.unanswered;
     let rate = rate_of(point).map_or("-".to_string(), |_| format!("{}/s", rate_cell(point)));
-    let [p50, p99, max] = main_times(point, [Figure::P50, Figure::P99, Figure::Max]);
+    let [p50, p99, max] = main_times(point, [Figure::P50, Figure::P99, Figure::MAX]);
     let of_what = if point.events().is_some() { "staleness " } else { "" };
     let mut phrase =
         format!("{rate} with {}: {of_what}p50 {p50}, p99 {p99}, max {max}", point_phrase(point));

@@ -1,11 +1,12 @@
 //! Throughput and latency inside each point, second by second.
 
 use crate::hosts::since_origin_s;
-use crate::page::{Axis, Band, Block, Chart, ChartShape, Series, Unit, View};
+use crate::page::{Axis, Band, Block, Chart, ChartShape, Series, View};
 use crate::wording::{best_point, mark_of, point_phrase};
 use model::order::OrderBy as _;
 use model::run::{Point, Run};
 use model::series::Second;
+use model::unit::Unit;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@ use crate::page::{Block, Column, Table};
 use crate::wording::{
     connect_time, count, main_times, mark_of, or_dash, plural, point_heading, point_mark, rate_cell,
 };
+use model::figure::Figure;
 use model::run::{Point, Run, TurnoverInfo};
-use model::standing::Figure;
 use model::units::{show_bytes, show_count};
 
 /// One row per point whose connections come and go; nothing when there is none.
@@ -29,7 +29,7 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
     for (point, turnover) in &rows {
         let mut cells = vec![point_mark(point), rate_cell(point)];
         cells.extend(is_planned.then(|| or_dash(turnover.planned_rate, show_count)));
-        let figures = [Figure::P50, Figure::P99, Figure::Max];
+        let figures = [Figure::P50, Figure::P99, Figure::MAX];
         cells.extend(figures.map(|figure| connect_time(turnover, figure)));
         let counts = [turnover.established, turnover.failed];
         cells.extend(counts.map(count));
@@ -58,7 +58,7 @@ fn held(run: &Run, rows: &[(&Point, &TurnoverInfo)]) -> Table {
         let counts = [connections.opened, connections.failed, turnover.closed_by_peer];
         let mut cells = vec![point_mark(point)];
         cells.extend(counts.map(count));
-        cells.extend(main_times(point, [Figure::P50, Figure::P99, Figure::Max]));
+        cells.extend(main_times(point, [Figure::P50, Figure::P99, Figure::MAX]));
         table.push(mark_of(run, point), cells);
         table.notes.extend(notes(point, turnover));
     }

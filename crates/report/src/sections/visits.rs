@@ -4,11 +4,13 @@ use super::visited::{
     figures, has_runs, is_excluded, kept_figure, mark_of_claim, point_of, visit_anchor, visit_name,
 };
 use crate::axis::shown;
-use crate::page::{Axis, Dot, DotRow, Dots, Mark, Scale, Unit};
+use crate::page::{Axis, Dot, DotRow, Dots, Mark, Scale};
 use crate::wording::{is_partial, wall_mark};
 use model::claim::Claim;
-use model::experiment::{CellResult, Design, Experiment, Figure};
+use model::experiment::{CellResult, Design, Experiment};
+use model::figure::Figure;
 use model::run::{Point, Run};
+use model::unit::Unit;
 use model::visit::{bounds, figure_of, is_nothing_of_tool};
 
 /// Values that differ by more than this factor need a log axis.
@@ -107,7 +109,7 @@ pub(super) fn value_of(run: &Run, figure: Figure) -> Option<(f64, Mark)> {
         if value <= 0.0 && !is_nothing_of_tool(tool, figure) {
             return None;
         }
-        let is_cost = matches!(figure, Figure::ClientUsPerRequest | Figure::ServerUsPerRequest);
+        let is_cost = figure.is_cost();
         let mark = if is_cost { Mark::None } else { mark_of_claim(&run.record.claim()) };
         return Some((value, mark));
     }
@@ -123,7 +125,7 @@ pub(super) fn value_of(run: &Run, figure: Figure) -> Option<(f64, Mark)> {
 
 /// The mark of a figure that counts. CPU time per request is valid whatever the wall is.
 fn mark(run: &Run, point: &Point, figure: Figure) -> Mark {
-    let is_cost = matches!(figure, Figure::ClientUsPerRequest | Figure::ServerUsPerRequest);
+    let is_cost = figure.is_cost();
     let is_of_generator = !is_cost && point.claim() == Claim::OfGenerator;
     let is_bounded = bounds(&run.record).contains_key(&figure);
     match is_of_generator || is_bounded || is_partial(run, point) {
@@ -153,12 +155,14 @@ fn place(block: u32, last: u32) -> f64 {
 
 /// The axis of a figure, and the factor that converts its values to the unit of the axis.
 pub(super) fn axis_of(figure: Figure) -> (Axis, f64) {
-    match figure {
-        Figure::Rate => (Axis::linear("rate", Unit::PerSecond), 1.0),
-        Figure::P50 | Figure::P99 => (Axis::linear("latency", Unit::Ns), 1.0),
-        Figure::ClientUsPerRequest | Figure::ServerUsPerRequest => {
-            (Axis::linear("CPU time", Unit::Ns), 1000.0)
-        }
+    let label = match figure {
+        Figure::Rate => "rate",
+        one if one.is_cost() => "CPU time",
+        _ => "latency",
+    };
+    match figure.unit().ns() {
+        Some(ns) => (Axis::linear(label, Unit::Ns), ns as f64),
+        None => (Axis::linear(label, figure.unit()), 1.0),
     }
 }
 
@@ -166,22 +170,15 @@ pub(super) fn axis_of(figure: Figure) -> (Axis, f64) {
 pub(super) fn title(figure: Figure) -> &'static str {
     match figure {
         Figure::Rate => "Rate",
-        Figure::P50 => "p50",
-        Figure::P99 => "p99",
-        Figure::ClientUsPerRequest => "CPU of the client per request",
-        Figure::ServerUsPerRequest => "CPU of the server per request",
+        Figure::ClientCpu => "Client CPU per response",
+        Figure::ServerCpu => "Server CPU per response",
+        other => other.name(),
     }
 }
 
 /// The suffix of an anchor.
-pub(super) fn id(figure: Figure) -> &'static str {
-    match figure {
-        Figure::Rate => "rate",
-        Figure::P50 => "p50",
-        Figure::P99 => "p99",
-        Figure::ClientUsPerRequest => "client-cpu",
-        Figure::ServerUsPerRequest => "server-cpu",
-    }
+pub(super) fn id(figure: Figure) -> String {
+    figure.to_string().replace('.', "-")
 }
 
 #[cfg(test)]
@@ -207,23 +204,23 @@ mod tests {
 
     #[test]
     fn a_time_that_is_not_known_counts_in_nothing_and_the_rate_beside_it_does() {
-        use model::standing::{self, Standing};
+        use model::standing::Standing;
         let (of, mut runs) = fixtures::blocks();
         let run = runs[0].as_mut().unwrap();
         for point in &mut run.record.points {
             let low = point.latency_ns.p50.unwrap() as f64;
             let by = "the generator stood still".to_string();
             let bounded = Standing::Bounded { low, high: Some(2.0 * low), by };
-            point.standing.add(standing::Figure::P50, bounded);
+            point.standing.add(Figure::P50, bounded);
             let why = "the generator stood still".to_string();
-            point.standing.add(standing::Figure::P99, Standing::NotKnown { why });
+            point.standing.add(Figure::P99, Standing::NotKnown { why });
         }
         assert!(!figures(run).contains_key(&Figure::P99));
         let mark = |figure| {
             let dots = plot(&of, of.design.as_ref().unwrap(), &runs, figure).unwrap();
             dots.rows[0].dots[0].mark
         };
-        let marks = [Figure::Rate, Figure::P50, Figure::P99, Figure::ServerUsPerRequest].map(mark);
+        let marks = [Figure::Rate, Figure::P50, Figure::P99, Figure::ServerCpu].map(mark);
         assert_eq!(marks, [Mark::None, Mark::Caution, Mark::Broken, Mark::None]);
     }
 

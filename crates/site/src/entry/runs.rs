@@ -5,7 +5,7 @@ use crate::figures;
 use crate::frame::file_of;
 use crate::markup::{escape, link};
 use crate::{Added, Files};
-use model::experiment::Figure;
+use model::figure::Figure;
 use model::maps::IntoMap;
 use model::verdict::Named;
 use report::sections::{Detail, page_of};

@@ -1,8 +1,9 @@
 //! What all checks say about each figure.
 
 use crate::audit::checks::{self, CHECKS, Listed};
-use model::audit::{Account, Audit, Claim, Figure, Finding, Foreign, Given, Outcome, SCHEMA, Unit};
+use model::audit::{Account, Audit, Claim, Figure, Finding, Foreign, Given, Outcome, SCHEMA};
 use model::order::OrderBy as _;
+use model::unit::Unit;
 
 /// Audits several files: each entry is a file, the part of it, and what it reported.
 pub fn audit(told: Vec<(String, String, Foreign)>, given: &Given) -> Audit {

@@ -39,10 +39,14 @@ fn figures(source: &str, keys: &str, entry: &str) -> Vec<String> {
     variants.filter_map(|variant| key_of(keys, &variant)).collect()
 }
 
-/// The key of a figure, from the list of figures.
+/// The key of a figure: as its file writes it, and for latency the name of the statistic.
 fn key_of(keys: &str, variant: &str) -> Option<String> {
-    let key = keys.split_once(&format!(" {variant} = \""))?.1;
-    Some(format!("`{}`", key.split_once('"')?.0))
+    let written = keys.split_once("impl fmt::Display for Figure")?.1;
+    let key = match written.split_once(&format!("Self::{variant} => \"")) {
+        Some((_, rest)) => rest.split_once('"')?.0.to_string(),
+        None => variant.to_lowercase(),
+    };
+    Some(format!("`{key}`"))
 }
 
 /// The text in quotes of an entry, on one line.
@@ -56,7 +60,7 @@ mod tests {
     use super::*;
 
     const KEYS: &str = "const LATENCIES: [Figure; 1] = [Figure::P50];\n\
-                        \n Rate = \"rate\",\n P50 = \"latency.p50\",";
+                        impl fmt::Display for Figure {\n Self::Rate => \"rate\",";
     const SOURCE: &str = "const OF_REQUESTS: &[Figure] = &[Figure::Rate, Figure::P50];\n\
                           pub const GATES: &[Listed] = &[\n\
                           gate(GateId::All, W, c, OF_REQUESTS, Leaves::Nothing),\n\
@@ -67,7 +71,7 @@ mod tests {
     #[test]
     fn figures_and_what_is_left_are_read_from_the_table() {
         let of = |id: &str| listed(SOURCE, KEYS, id).map(|lines| lines.join(" "));
-        assert_eq!(of("all").unwrap(), "Strikes: `rate`, `latency.p50`. Leaves: nothing.");
+        assert_eq!(of("all").unwrap(), "Strikes: `rate`, `p50`. Leaves: nothing.");
         assert_eq!(of("none").unwrap(), "Strikes no figure.");
         assert_eq!(of("one").unwrap(), "Strikes: `rate`. Leaves: a bound.");
         assert_eq!(of("other"), None);

@@ -1,7 +1,8 @@
 //! Interim analysis of an experiment after each block.
 
 use model::analysis::Conditions;
-use model::experiment::{CellResult, Design, Ended, Fate, Figure};
+use model::experiment::{CellResult, Design, Ended, Fate};
+use model::figure::Figure;
 use model::run::Run;
 use model::visit::{bounds, figures};
 use std::collections::BTreeMap;

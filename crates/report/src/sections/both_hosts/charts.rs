@@ -6,12 +6,12 @@
 use super::side::{Side, named};
 use super::{HostChart, LineChart, Of, around, chart, grown, throttling, was};
 use super::{cpus, doing, interrupts, links, processes, softirq, states, threads};
-use crate::page::Unit;
 use crate::wording::per_second;
-use model::metric::{self, Kind};
+use model::metric::Kind;
 use model::reading::{
     Data, Downstream, Interface, Listener, OpenFiles, Qdisc, SocketSample, Value, Values,
 };
+use model::unit::Unit;
 use observe::Process;
 
 /// Every chart in reading order. Evidence from a source links to the first chart that reads it.
@@ -40,7 +40,7 @@ pub(super) const REGISTRY: &[HostChart] = &[
         .without("the kernel has no /proc/pressure")
         .lines(
             LineChart::new("time stalled", Unit::Percent, &[grown(Values::PRESSURE, stalls)])
-                .share_of(metric::Unit::Us)
+                .share_of(Unit::Us)
                 .note("Some: at least one task waited. All: every task that was not idle waited."),
         ),
     chart("interrupts", "Interrupts by queue", &["interrupts"]).by(interrupts::draw),
@@ -160,7 +160,7 @@ pub(super) const REGISTRY: &[HostChart] = &[
         ),
     chart("disks", "Disks", &["disks"]).without("no block device").lines(
         LineChart::new("time in use", Unit::Percent, &[grown("disks", busy_ms).wraps()])
-            .share_of(metric::Unit::Ms)
+            .share_of(Unit::Ms)
             .note("Time with requests in flight."),
     ),
     chart("files", "Open descriptors", &["client_files", "server_files"]).lines(

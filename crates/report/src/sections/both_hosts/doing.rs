@@ -2,9 +2,10 @@
 
 use super::HostChart;
 use super::side::{Drawn, OverTime, Side};
-use crate::page::{Axis, Block, ChartShape, Series, Unit};
+use crate::page::{Axis, Block, ChartShape, Series};
 use model::metric::Kind;
 use model::reading::{Data, Doing};
+use model::unit::Unit;
 
 pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let pick = |data: &Data| {

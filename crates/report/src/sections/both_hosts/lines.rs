@@ -2,9 +2,10 @@
 
 use super::HostChart;
 use super::side::{Drawn, Lines, Side};
-use crate::page::{Axis, Unit};
-use model::metric::{self, Kind};
+use crate::page::Axis;
+use model::metric::Kind;
 use model::reading::Data;
+use model::unit::Unit;
 use observe::Line;
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub(super) struct LineChart {
     unit: Unit,
     picks: &'static [Pick],
     /// The unit in which time is counted whose share is drawn, in percent.
-    counted_in: Option<metric::Unit>,
+    counted_in: Option<Unit>,
     /// Whether a source that was read and has no line is always zero, and not absent.
     none_is_zero: bool,
     note: &'static str,
@@ -88,7 +89,7 @@ impl LineChart {
     }
 
     /// The figures count time, and its share is drawn.
-    pub(super) const fn share_of(self, unit: metric::Unit) -> Self {
+    pub(super) const fn share_of(self, unit: Unit) -> Self {
         Self { counted_in: Some(unit), ..self }
     }
 
@@ -110,7 +111,7 @@ impl LineChart {
         if lines.is_empty() && self.none_is_zero {
             return Drawn::Zero;
         }
-        let ns = self.counted_in.and_then(|unit| unit.ns(side.clocked.clock_tick_ns));
+        let ns = self.counted_in.and_then(|unit| unit.ns_of_host(side.clocked.clock_tick_ns));
         if let Some(ns) = ns {
             // One percent of a second, in that unit.
             let percent = 1e7 / ns as f64;

@@ -2,9 +2,10 @@
 
 use super::HostChart;
 use super::side::{Drawn, Lines, Side, most};
-use crate::page::{Axis, Unit};
+use crate::page::Axis;
 use model::metric::Kind;
 use model::reading::{Data, Interface};
+use model::unit::Unit;
 use model::units::show_bytes;
 use observe::{Capacity, capacities};
 

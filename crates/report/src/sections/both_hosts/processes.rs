@@ -2,7 +2,8 @@
 
 use super::HostChart;
 use super::side::{Drawn, Lines, Side};
-use crate::page::{Axis, Unit};
+use crate::page::Axis;
+use model::unit::Unit;
 use observe::{Line, Process, STATES, Shares};
 
 pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {

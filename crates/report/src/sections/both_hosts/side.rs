@@ -3,13 +3,14 @@
 use super::super::timeline::{over_run, windows};
 use super::{Draw, HostChart, Of};
 use crate::hosts::{FAR, near, origin_ns, since_origin_s};
-use crate::page::{Across, Axis, Block, Chart, ChartShape, Grid, Limit, Series, Unit, View};
+use crate::page::{Across, Axis, Block, Chart, ChartShape, Grid, Limit, Series, View};
 use crate::wording::{best_point, plural, point_phrase};
 use model::facts::{HostFacts, ServerNetwork};
 use model::link::LinkLimits;
 use model::order::OrderBy as _;
 use model::reading::Data;
 use model::run::Run;
+use model::unit::Unit;
 use observe::{Clocked, Line, Observed, Place, Raw, Timeline};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;

@@ -3,7 +3,8 @@
 use super::HostChart;
 use super::side::{Drawn, OverTime, Side};
 use crate::hosts::Waits;
-use crate::page::{Axis, Block, ChartShape, Series, Unit};
+use crate::page::{Axis, Block, ChartShape, Series};
+use model::unit::Unit;
 use observe::STATES;
 
 pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {

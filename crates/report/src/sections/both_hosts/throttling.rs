@@ -2,10 +2,11 @@
 
 use super::HostChart;
 use super::side::{Drawn, Lines, Side};
-use crate::page::{Axis, Unit};
+use crate::page::Axis;
 use model::maps::IntoMap;
 use model::metric::Kind;
 use model::reading::{Data, QuotaUse};
+use model::unit::Unit;
 use observe::Line;
 use std::collections::BTreeMap;
 

@@ -10,9 +10,10 @@ use super::tables::failed;
 use super::{MARGIN, NAMES, Row, drawn, title};
 use crate::page::{Banner, Column, Mark, Table, Tone};
 use crate::wording::{best_point, mark_of, or_dash, rate_cell, rate_of, wall_mark};
+use model::figure::Figure;
 use model::order::OrderBy as _;
 use model::run::{Point, Run};
-use model::standing::{Figure, Standing};
+use model::standing::Standing;
 use model::units::show_count;
 
 /// The fastest, the table, what each run was, and a command.

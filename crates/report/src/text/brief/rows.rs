@@ -12,12 +12,13 @@ use crate::wording::{
 use crate::wrap::{together, width};
 use model::claim::Claim;
 use model::fault;
+use model::figure::Figure;
 use model::histogram::{Summary, rank_of};
 use model::objective::Expectation;
 use model::perturbation::Perturbation;
 use model::run::{Point, Run};
 use model::sample::ResponseSample;
-use model::standing::{Figure, Standing};
+use model::standing::Standing;
 use model::step::Step;
 use model::subject::Subject;
 use model::tick::ErrorClass;
@@ -32,7 +33,7 @@ pub(super) const PERCENTILES: [(&str, Figure); 5] = [
     ("p90", Figure::P90),
     ("p99", Figure::P99),
     ("p99.9", Figure::P99_9),
-    ("max", Figure::Max),
+    ("max", Figure::MAX),
 ];
 
 /// One level.

@@ -8,9 +8,9 @@ use crate::wording::{
     asked_rate, count, delivery_cell, main_failed, main_times, mark_of, missing_cell, ns, or_dash,
     plural, rate_cell, rate_of, share,
 };
+use model::figure::Figure;
 use model::order::OrderBy as _;
 use model::run::{Point, Run, TargetResult};
-use model::standing::Figure;
 use model::units::{show_count, show_ns};
 
 /// Columns of a bar.
@@ -65,7 +65,7 @@ fn cells(run: &Run) -> Vec<Cell> {
     cells.push(cell(Column::numbers("p50"), |point| figure_of(point, Figure::P50)));
     cells.push(cell(Column::numbers("p99"), |point| figure_of(point, Figure::P99)));
     cells.push(cell(Column::numbers("p99.9").rank(3), |p| figure_of(p, Figure::P99_9)));
-    cells.push(cell(Column::numbers("max").rank(4), |p| figure_of(p, Figure::Max)));
+    cells.push(cell(Column::numbers("max").rank(4), |p| figure_of(p, Figure::MAX)));
     cells.push(cell(Column::numbers("failed"), |point| or_dash(rate_of(point), |_| failed(point))));
     cells
 }
@@ -139,7 +139,7 @@ pub(super) fn connections(run: &Run) -> Table {
             point.load.rate.map_or_else(|| count(u64::from(point.load.connections)), show_count);
         let made = if are_held { count(point.connections.opened) } else { rate_cell(point) };
         let mut cells = vec![asked, made];
-        let times = [Figure::P50, Figure::P90, Figure::P99, Figure::Max];
+        let times = [Figure::P50, Figure::P90, Figure::P99, Figure::MAX];
         cells.extend(main_times(point, times));
         cells.push(main_failed(point));
         table.push(mark_of(run, point), cells);
@@ -188,7 +188,7 @@ pub(super) fn events(run: &Run) -> Option<Table> {
             if delivery == "-" { delivery } else { format!("{delivery} %") },
             missing_cell(point, |missing, _| count(missing)),
         ];
-        cells.extend(main_times(point, [Figure::P50, Figure::P99, Figure::Max]));
+        cells.extend(main_times(point, [Figure::P50, Figure::P99, Figure::MAX]));
         cells.push(count(events.subscribers.lost));
         table.push(mark_of(run, point), cells);
     }

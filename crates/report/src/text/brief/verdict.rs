@@ -8,9 +8,9 @@ use crate::wording::{
 };
 use crate::wrap::width;
 use model::claim::Claim;
+use model::figure::Figure;
 use model::load::Question;
 use model::run::{Outcome, Point, Run};
-use model::standing::Figure;
 use model::tool::ToolRun;
 use model::units::{show_bytes, show_count};
 use model::verdict::{CeilingKind, Confidence, Named, Verdict};

@@ -9,7 +9,8 @@ use super::failures::has_response;
 use super::{Listed, open};
 use crate::audit::say::number;
 use jiff::Timestamp;
-use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome, Since, Unit};
+use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome, Since};
+use model::unit::Unit;
 
 pub(super) const LISTED: Listed = Listed {
     id: "possible",

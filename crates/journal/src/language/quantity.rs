@@ -1,6 +1,6 @@
 //! A figure with its interval, and interval arithmetic that encloses every possible value.
 
-use super::unit::Unit;
+use model::unit::Unit;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 #[serde(rename_all = "snake_case")]
 pub enum Value {
     /// A figure.
-    Figure(Figure),
+    #[serde(rename = "figure")]
+    Quantity(Quantity),
     /// A word, such as a wall, with the number of visits that have it.
     Word(BTreeMap<String, u64>),
     /// It exists but is not known: why.
@@ -18,7 +19,7 @@ pub enum Value {
 
 /// A figure with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Figure {
+pub struct Quantity {
     /// The figure.
     pub value: f64,
     /// Lower end of its interval, or the figure itself.
@@ -72,7 +73,7 @@ impl Basis {
     }
 }
 
-impl Figure {
+impl Quantity {
     /// A figure that was counted, or a literal.
     pub fn exact(value: f64, unit: Unit) -> Self {
         Self { value, low: value, high: value, unit, basis: Basis::Exact }
@@ -149,7 +150,7 @@ impl Figure {
 }
 
 /// The smallest and the largest result over the ends of two intervals.
-fn ends_of(one: Figure, two: Figure, make: fn(f64, f64) -> f64) -> (f64, f64) {
+fn ends_of(one: Quantity, two: Quantity, make: fn(f64, f64) -> f64) -> (f64, f64) {
     let ends = [
         make(one.low, two.low),
         make(one.low, two.high),
@@ -162,10 +163,10 @@ fn ends_of(one: Figure, two: Figure, make: fn(f64, f64) -> f64) -> (f64, f64) {
 }
 
 /// A figure computed from two, with ends rounded outwards unless both are exact.
-fn made(one: Figure, two: Figure, value: f64, ends: (f64, f64), unit: Unit) -> Figure {
+fn made(one: Quantity, two: Quantity, value: f64, ends: (f64, f64), unit: Unit) -> Quantity {
     let basis = one.basis.and(two.basis);
     if basis == Basis::Exact {
-        return Figure { value, low: value, high: value, unit, basis };
+        return Quantity { value, low: value, high: value, unit, basis };
     }
-    Figure::between(value, (ends.0.next_down(), ends.1.next_up()), unit, basis)
+    Quantity::between(value, (ends.0.next_down(), ends.1.next_up()), unit, basis)
 }

@@ -1,0 +1,342 @@
+//! The figures of a load: the name of each number that a person reads, its unit, and which way is
+//! better.
+//!
+//! In: a name, as it is in a record, a plan, a journal and on the command line. Out: the figure.
+//! Never: a value.
+
+use crate::unit::Unit;
+use crate::units::{show_count, show_ns};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+crate::named! {
+    /// A statistic of times.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Statistic {
+        /// Arithmetic mean.
+        Mean = "mean",
+        /// Median.
+        P50 = "p50",
+        /// 75th percentile.
+        P75 = "p75",
+        /// 90th percentile.
+        P90 = "p90",
+        /// 95th percentile.
+        P95 = "p95",
+        /// 99th percentile.
+        P99 = "p99",
+        /// 99.9th percentile.
+        P99_9 = "p99_9",
+        /// 99.99th percentile.
+        P99_99 = "p99_99",
+        /// Largest value.
+        Max = "max",
+    }
+    /// Its key in the record, and what a user types.
+    fn key, parse;
+}
+
+impl Statistic {
+    /// The percentiles, lowest first.
+    pub const PERCENTILES: [Self; 7] =
+        [Self::P50, Self::P75, Self::P90, Self::P95, Self::P99, Self::P99_9, Self::P99_99];
+
+    /// The share of values below a percentile, 0 to 1; nothing for what is no percentile.
+    pub fn quantile(self) -> Option<f64> {
+        match self {
+            Self::Mean | Self::Max => None,
+            Self::P50 => Some(0.5),
+            Self::P75 => Some(0.75),
+            Self::P90 => Some(0.9),
+            Self::P95 => Some(0.95),
+            Self::P99 => Some(0.99),
+            Self::P99_9 => Some(0.999),
+            Self::P99_99 => Some(0.9999),
+        }
+    }
+
+    /// In a heading or a sentence: `p99.9`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::P99_9 => "p99.9",
+            Self::P99_99 => "p99.99",
+            other => other.key(),
+        }
+    }
+}
+
+crate::named! {
+    /// Of which times a statistic is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Times {
+        /// `latency_ns`: a request without a good response counts as slower than all.
+        Latency = "",
+        /// `latency_good_ns`: good responses alone, whatever the outcome of other requests.
+        Good = "good.",
+        /// `service_ns`: from send, without the wait for a free slot. A request that was sent and
+        /// got no good response counts as slower than all.
+        Service = "service.",
+        /// Time to connect: from the planned instant where connections are planned. One that was
+        /// never open counts as slower than all.
+        Connect = "connect.",
+    }
+    /// What stands before a statistic of them.
+    fn prefix;
+}
+
+crate::named! {
+    /// A class of status that can be bounded.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum StatusClass {
+        /// 300 to 399.
+        Redirect = "3xx",
+        /// 400 to 499.
+        ClientError = "4xx",
+        /// 500 to 599.
+        ServerError = "5xx",
+    }
+    /// Its key in the record.
+    fn key;
+}
+
+/// Which way of a figure is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// More of it.
+    More,
+    /// Less of it.
+    Less,
+}
+
+/// A figure of a load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Figure {
+    /// The main rate: of good responses; of connections for devices, of events in a fan-out.
+    #[default]
+    Rate,
+    /// Requests without a good response, and planned connections that were never open, of those
+    /// that were due.
+    Errors,
+    /// Responses with this class of status, of the requests that were due.
+    Status(StatusClass),
+    /// The load itself: connections, devices or subscribers that took part.
+    Load,
+    /// A statistic of times.
+    Time(Times, Statistic),
+    /// Bytes received.
+    Bytes,
+    /// CPU time of the generator per response.
+    ClientCpu,
+    /// CPU time of the server per response.
+    ServerCpu,
+    /// Share of events that were delivered.
+    Delivery,
+    /// CPU states of the generator's host.
+    ClientHost,
+    /// CPU states of the server's host.
+    ServerHost,
+    /// The rate as the ceiling of the server, and its interval.
+    Ceiling,
+    /// The wall.
+    Wall,
+}
+
+impl Figure {
+    /// Mean latency.
+    pub const MEAN: Self = Self::Time(Times::Latency, Statistic::Mean);
+    /// Median latency.
+    pub const P50: Self = Self::Time(Times::Latency, Statistic::P50);
+    /// 75th percentile of latency.
+    pub const P75: Self = Self::Time(Times::Latency, Statistic::P75);
+    /// 90th percentile of latency.
+    pub const P90: Self = Self::Time(Times::Latency, Statistic::P90);
+    /// 95th percentile of latency.
+    pub const P95: Self = Self::Time(Times::Latency, Statistic::P95);
+    /// 99th percentile of latency.
+    pub const P99: Self = Self::Time(Times::Latency, Statistic::P99);
+    /// 99.9th percentile of latency.
+    pub const P99_9: Self = Self::Time(Times::Latency, Statistic::P99_9);
+    /// 99.99th percentile of latency.
+    pub const P99_99: Self = Self::Time(Times::Latency, Statistic::P99_99);
+    /// Longest latency.
+    pub const MAX: Self = Self::Time(Times::Latency, Statistic::Max);
+
+    /// The figures of visits that are compared with those of other visits, the main one first.
+    pub const COMPARED: [Self; 5] =
+        [Self::Rate, Self::P50, Self::P99, Self::ClientCpu, Self::ServerCpu];
+
+    /// The figures of latency.
+    pub const LATENCIES: [Figure; 9] = [
+        Figure::MEAN,
+        Figure::P50,
+        Figure::P75,
+        Figure::P90,
+        Figure::P95,
+        Figure::P99,
+        Figure::P99_9,
+        Figure::P99_99,
+        Figure::MAX,
+    ];
+
+    /// All figures, in order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let times = Times::ALL.into_iter().flat_map(|times| {
+            Statistic::ALL.into_iter().map(move |statistic| Self::Time(times, statistic))
+        });
+        [Self::Rate, Self::Errors]
+            .into_iter()
+            .chain(StatusClass::ALL.map(Self::Status))
+            .chain([Self::Load])
+            .chain(times)
+            .chain([
+                Self::Bytes,
+                Self::ClientCpu,
+                Self::ServerCpu,
+                Self::Delivery,
+                Self::ClientHost,
+                Self::ServerHost,
+                Self::Ceiling,
+                Self::Wall,
+            ])
+    }
+
+    /// The figure of this key.
+    pub fn parse(key: &str) -> Option<Self> {
+        Self::all().find(|figure| figure.to_string() == key)
+    }
+
+    /// The statistic, for a figure of times.
+    pub fn statistic(self) -> Option<Statistic> {
+        match self {
+            Self::Time(_, statistic) => Some(statistic),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a latency.
+    pub fn is_latency(self) -> bool {
+        matches!(self, Self::Time(Times::Latency, _))
+    }
+
+    /// Whether it is CPU time.
+    pub fn is_cost(self) -> bool {
+        matches!(self, Self::ClientCpu | Self::ServerCpu)
+    }
+
+    /// The heading of a column of bare values: see [`Self::cell`].
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Rate => "rate/s",
+            Self::ClientCpu => "client us",
+            Self::ServerCpu => "server us",
+            other => other.name(),
+        }
+    }
+
+    /// A value in a column whose heading says the unit.
+    pub fn cell(self, value: f64) -> String {
+        if self.unit() == Unit::Ns { show_ns(value) } else { show_count(value) }
+    }
+
+    /// Its name in a sentence; of times other than latency, that of the statistic.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Errors => "share of failures",
+            Self::Status(class) => class.key(),
+            Self::Load => "load",
+            Self::MEAN => "mean latency",
+            Self::Time(_, statistic) => statistic.name(),
+            Self::Bytes => "bytes",
+            Self::ClientCpu => "client CPU per response",
+            Self::ServerCpu => "server CPU per response",
+            Self::Delivery => "delivery",
+            Self::ClientHost => "CPU states of the client's host",
+            Self::ServerHost => "CPU states of the server's host",
+            Self::Ceiling => "ceiling",
+            Self::Wall => "wall",
+        }
+    }
+
+    /// The unit of its values in a record.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Rate | Self::Ceiling => Unit::PerSecond,
+            Self::Errors | Self::Status(_) => Unit::Percent,
+            Self::Time(..) => Unit::Ns,
+            Self::ClientCpu | Self::ServerCpu => Unit::Us,
+            Self::Delivery => Unit::Share,
+            Self::Bytes => Unit::Bytes,
+            Self::Load | Self::ClientHost | Self::ServerHost | Self::Wall => Unit::Count,
+        }
+    }
+
+    /// Which way is better; nothing where neither is.
+    pub fn better(self) -> Option<Better> {
+        match self {
+            Self::Rate | Self::Delivery | Self::Ceiling => Some(Better::More),
+            Self::Errors | Self::Status(_) | Self::Time(..) => Some(Better::Less),
+            Self::ClientCpu | Self::ServerCpu => Some(Better::Less),
+            Self::Load | Self::Bytes | Self::ClientHost | Self::ServerHost | Self::Wall => None,
+        }
+    }
+
+    /// A value of it with its unit.
+    pub fn show(self, value: f64) -> String {
+        self.unit().show(value)
+    }
+}
+
+/// Its key: one name in the record, in plans and journals, and on the command line.
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(times, statistic) => write!(f, "{}{}", times.prefix(), statistic.key()),
+            Self::Status(class) => write!(f, "status.{}", class.key()),
+            other => f.pad(match other {
+                Self::Rate => "rate",
+                Self::Errors => "errors",
+                Self::Load => "load",
+                Self::Bytes => "bytes",
+                Self::ClientCpu => "cpu.client",
+                Self::ServerCpu => "cpu.server",
+                Self::Delivery => "events.delivery",
+                Self::ClientHost => "host.client",
+                Self::ServerHost => "host.server",
+                Self::Ceiling => "ceiling",
+                Self::Wall | Self::Time(..) | Self::Status(_) => "wall",
+            }),
+        }
+    }
+}
+
+impl Serialize for Figure {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Figure {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        Self::parse(&key).ok_or_else(|| serde::de::Error::custom(format!("unknown figure '{key}'")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_figure_has_a_key_of_its_own_and_is_found_by_it() {
+        let keys: BTreeSet<String> = Figure::all().map(|figure| figure.to_string()).collect();
+        assert_eq!(keys.len(), Figure::all().count());
+        assert!(Figure::all().all(|figure| Figure::parse(&figure.to_string()) == Some(figure)));
+        assert!(Figure::all().is_sorted(), "the order of the record");
+        let some = [Figure::P99_9, Figure::ClientCpu, Figure::Status(StatusClass::ServerError)];
+        let some = some.map(|figure| figure.to_string());
+        assert_eq!(some, ["p99_9", "cpu.client", "status.5xx"]);
+        assert_eq!(Figure::parse("p99.9"), None, "one name for one figure");
+    }
+}
