@@ -8,11 +8,11 @@
 //!
 //! What gates leave of a figure counts: see `model::standing`.
 
+use figures::Value;
 use model::figure::{Figure, Statistic, Times as Of};
 use model::fleet::AgentPoint;
 use model::histogram::{SAMPLES_BEYOND, Summary, rank_of};
 use model::objective::{Expectation, Objective, Relation, Term};
-use model::punctual::is_moved;
 use model::run::{Point, RequestInfo, StartInfo, TurnoverInfo};
 use model::standing::Standing;
 use model::units::{show_count, show_ns};
@@ -40,17 +40,10 @@ impl TermFinding {
 /// How each term stands at a point, in the order of the terms. A figure with two bounds decides a
 /// term if both bounds do; an unknown figure decides nothing.
 pub fn at_point(objective: &Objective, point: &Point) -> Vec<Expectation> {
-    let found = |term: &Term| match standing_of(term.figure, point) {
-        Standing::Bounded { low, high: Some(high), by } => {
-            let mut found = between(term, *low, *high);
-            found.why = format!("{}: {by}", found.why);
-            found
-        }
-        Standing::NotKnown { why } => {
-            TermFinding::open(format!("{} is not known: {why}", term.figure))
-        }
+    let found = |term: &Term| match Value::left_by(standing_of(term.figure, point)) {
         // Only a lower bound is known: the requests among which the figure falls say more.
-        Standing::Bounded { high: None, .. } | Standing::Sound => find(term, point),
+        None | Some(Value::Between { high: None, .. }) => find(term, point),
+        Some(left) => decided(term, &left),
     };
     objective.terms().iter().map(|term| expectation(term, found(term))).collect()
 }
@@ -105,33 +98,36 @@ fn find(term: &Term, point: &Point) -> TermFinding {
             Some(count) => share(term, *count, sent + unsent, unaccounted(point)),
             None => TermFinding::open(format!("status {} was not counted", class.key())),
         },
-        _ if point.load.duration_s > 0.0 => compared(term, point.headline_rate()),
+        _ if point.load.duration_s > 0.0 => decided(term, &Value::Known(point.headline_rate())),
         _ => TermFinding::open("nothing was measured".to_string()),
     }
 }
 
-/// A figure between two values.
-fn between(term: &Term, low: f64, high: f64) -> TermFinding {
-    let holds = |value: f64| term.relation.holds(value, term.bound);
-    let unit = term.figure.unit();
-    let met = (holds(low) == holds(high)).then_some(holds(low));
-    let why = format!("between {} and {}", unit.show(low), unit.show(high));
-    TermFinding { measured: None, met, why }
+/// Whether all values that the figure may have hold.
+fn decided(term: &Term, value: &Value) -> TermFinding {
+    let show = |value: f64| term.figure.unit().show(value);
+    let (measured, why) = match value {
+        Value::Known(measured) => (Some(*measured), format!("measured {}", show(*measured))),
+        Value::Between { low, high: None, why } => {
+            (None, because(format!("at least {}", show(*low)), why))
+        }
+        Value::Between { low, high: Some(high), why } => {
+            (None, because(format!("between {} and {}", show(*low), show(*high)), why))
+        }
+        Value::Unknown(why) => (None, format!("{} is not known: {why}", term.figure)),
+    };
+    TermFinding { measured, met: value.holds(term.relation, term.bound), why }
 }
 
-fn compared(term: &Term, measured: f64) -> TermFinding {
-    let met = Some(term.relation.holds(measured, term.bound));
-    let why = format!("measured {}", term.figure.unit().show(measured));
-    TermFinding { measured: Some(measured), met, why }
+fn because(what: String, why: &str) -> String {
+    if why.is_empty() { what } else { format!("{what}: {why}") }
 }
 
 /// Over the connections that were planned, else over the attempts of the window. A window without
 /// any, such as one of devices that hold their connection for good, is judged by the whole level.
 fn connecting(term: &Term, statistic: Statistic, point: &Point) -> TermFinding {
-    if let Some((low, high)) = connect_moved(point, statistic) {
-        let mut found = between(term, low, high);
-        found.why = format!("{}: the generator opened connections late (C4)", found.why);
-        return found;
+    if let Some(moved) = connect_moved(point, statistic) {
+        return decided(term, &moved);
     }
     let is_tried = |one: &&TurnoverInfo| one.begun + one.established + one.failed > 0;
     let of_window = point.turnover().filter(is_tried);
@@ -155,11 +151,8 @@ fn stuck(turnover: &TurnoverInfo) -> u64 {
 
 /// A time to connect from the planned instant that the generator delay moved: the least that a
 /// punctual generator would have seen, and what was measured.
-pub(crate) fn connect_moved(point: &Point, statistic: Statistic) -> Option<(f64, f64)> {
-    let starts = point.starts()?;
-    let (known_ns, low_ns) =
-        (starts.connect_ns.at(statistic)?, starts.connect_punctual_ns.at(statistic)?);
-    is_moved(low_ns, known_ns).then_some((low_ns as f64, known_ns as f64))
+pub(crate) fn connect_moved(point: &Point, statistic: Statistic) -> Option<Value> {
+    Value::left_by(&point.starts()?.standing(Figure::Time(Of::Connect, statistic)))
 }
 
 /// `known` were due and have an outcome, and `count` of them are of the kind that is bounded; any
@@ -171,11 +164,11 @@ fn share(term: &Term, count: u64, known: u64, unknown: u64) -> TermFinding {
     }
     let percent = |count: u64| 100.0 * count as f64 / due as f64;
     if unknown > 0 {
-        let mut found = between(term, percent(count), percent(count + unknown));
-        found.why.push_str(&format!(": nothing is known of {unknown} of {due}"));
-        return found;
+        let (low, high) = (percent(count), Some(percent(count + unknown)));
+        let why = format!("nothing is known of {unknown} of {due}");
+        return decided(term, &Value::Between { low, high, why });
     }
-    let mut found = compared(term, percent(count));
+    let mut found = decided(term, &Value::Known(percent(count)));
     found.why.push_str(&format!(", {count} of {due}"));
     found
 }
@@ -242,15 +235,19 @@ fn at_percentile(term: &Term, percentile: Statistic, times: Times<'_>) -> TermFi
     match as_recorded {
         // The record has the percentile over the same requests.
         Some(value_ns) if times.known.censored == times.bad => {
-            return compared(term, value_ns as f64);
+            return decided(term, &Value::Known(value_ns as f64));
         }
         _ if is_supported && rank > times.known.count => {
             let at_least = times.at_least.map(|summary| summary.at(percentile));
             return beyond_all(term, percentile.name(), times.bad, at_least);
         }
         _ if is_supported => match times.around(rank) {
-            (Some(low), Some(high)) if low == high => return compared(term, low as f64),
-            (Some(low), Some(high)) => return between(term, low as f64, high as f64),
+            (Some(low), Some(high)) if low == high => {
+                return decided(term, &Value::Known(low as f64));
+            }
+            (Some(low), Some(high)) => {
+                return decided(term, &Value::between(low as f64, high as f64));
+            }
             _ => {}
         },
         _ => {}
@@ -298,7 +295,7 @@ fn mean(term: &Term, times: Times<'_>) -> TermFinding {
     let mean = times.known.mean;
     if times.bad == 0 {
         let none = || TermFinding::open("there are no responses".to_string());
-        return mean.map_or_else(none, |mean_ns| compared(term, mean_ns as f64));
+        return mean.map_or_else(none, |mean_ns| decided(term, &Value::Known(mean_ns as f64)));
     }
     // Requests without a good response count as slower than those that have one, so the mean of the
     // latter is a lower bound.
@@ -314,7 +311,7 @@ fn mean(term: &Term, times: Times<'_>) -> TermFinding {
 
 fn max(term: &Term, times: Times<'_>) -> TermFinding {
     match (times.known.max, times.bad) {
-        (Some(max_ns), 0) => compared(term, max_ns as f64),
+        (Some(max_ns), 0) => decided(term, &Value::Known(max_ns as f64)),
         (None, 0) => TermFinding::open("there are no responses".to_string()),
         (_, count) => beyond_all(term, "max", count, times.at_least.map(|summary| summary.max)),
     }

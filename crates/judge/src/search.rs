@@ -19,11 +19,11 @@ mod evidence;
 use crate::gates;
 use crate::objective::connect_moved;
 use evidence::{Evidence, Tested};
+use figures::Value;
 use model::figure::{Figure, Times};
 use model::objective::{Objective, ObjectiveStanding, Term};
 use model::run::Point;
 use model::search::{Answer, Ended, Purpose, SearchCheck, SearchConfig, SearchTrial, Trust};
-use model::standing;
 use model::units::show_count;
 use model::verdict::{CeilingKind, Confidence};
 
@@ -124,20 +124,14 @@ pub fn trust(objective: &Objective, point: &Point) -> Trust {
 
 fn generator_delay_matters(objective: &Objective, point: &Point) -> bool {
     let is_open = |term: &Term| {
-        let holds = |at_ns: f64| term.relation.holds(at_ns, term.bound);
-        if let Figure::Time(Times::Connect, statistic) = term.figure {
-            let moved = connect_moved(point, statistic);
-            return moved.is_some_and(|(low, high)| holds(low) != holds(high));
-        }
-        if !term.figure.is_latency() {
-            return false;
-        }
-        match point.standing.of(term.figure) {
-            standing::Standing::Bounded { low, high: Some(high), .. } => {
-                holds(*low) != holds(*high)
-            }
-            _ => false,
-        }
+        let left = match term.figure {
+            Figure::Time(Times::Connect, statistic) => connect_moved(point, statistic),
+            figure if figure.is_latency() => Value::left_by(point.standing.of(figure)),
+            _ => None,
+        };
+        let is_between = |left: &Value| matches!(left, Value::Between { high: Some(_), .. });
+        let left = left.filter(is_between);
+        left.is_some_and(|left| left.holds(term.relation, term.bound).is_none())
     };
     objective.terms().iter().any(is_open)
 }

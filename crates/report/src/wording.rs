@@ -2,6 +2,7 @@
 
 use crate::page::Mark;
 use crate::wrap::{fit, width};
+use figures::Value;
 use model::claim::Claim;
 use model::experiment::{Contrast, Design};
 use model::figure::Figure;
@@ -111,38 +112,29 @@ pub(crate) fn ns(value_ns: Option<u64>) -> String {
 /// is no lower bound, `>1.2s` when it lies among requests without a good response, `?` when it is
 /// not known. A percentile with too few requests beyond it is a dash.
 pub(crate) fn latency(point: &Point, figure: Figure) -> String {
-    let known = point.latency_ns.of(figure);
-    match point.standing.of(figure) {
-        Standing::Bounded { low, high, .. } => bounds(figure, *low, *high),
-        Standing::NotKnown { .. } if known.is_some() => "?".to_string(),
-        _ if known.is_some() => ns(known),
-        _ => {
-            let at_least = point.latency_at_least_ns.as_ref().and_then(|low| low.of(figure));
-            at_least.map_or_else(|| "-".to_string(), |bound| format!(">{}", ns(Some(bound))))
-        }
-    }
+    shown(figures::value_of(point, figure), figure)
 }
 
-/// Two bounds of a figure in a narrow column.
-fn bounds(figure: Figure, low: f64, high: Option<f64>) -> String {
-    match high {
-        None => format!(">{}", figure.show(low)),
-        Some(high) if low <= 0.0 => format!("<{}", figure.show(high)),
-        Some(high) => {
+/// A value in a narrow column.
+fn shown(value: Option<Value>, figure: Figure) -> String {
+    or_dash(value, |value| match value {
+        Value::Known(known) => figure.show(known),
+        Value::Unknown(_) => "?".to_string(),
+        Value::Between { low, high: None, .. } => format!(">{}", figure.show(low)),
+        Value::Between { low, high: Some(high), .. } if low <= 0.0 => {
+            format!("<{}", figure.show(high))
+        }
+        Value::Between { low, high: Some(high), .. } => {
             let (low, high) = (figure.show(low), figure.show(high));
             if low == high { high } else { format!("{low}..{high}") }
         }
-    }
+    })
 }
 
 /// A percentile of the time to connect, from the planned instant where there is one: both bounds
 /// when the generator opened connections late.
 pub(crate) fn connect_time(turnover: &TurnoverInfo, figure: Figure) -> String {
-    let starts = turnover.starts.as_ref();
-    match starts.map_or(Standing::Sound, |starts| starts.standing(figure)) {
-        Standing::Bounded { low, high, .. } => bounds(figure, low, high),
-        _ => ns(turnover.connect_times().of(figure)),
-    }
+    shown(figures::connect_time(turnover, figure), figure)
 }
 
 /// A percentile of the main times of a point; for held connections, of all that were opened.
@@ -185,15 +177,14 @@ fn late_connects(point: &Point) -> Option<String> {
 /// in a fan-out, of connections for devices. Its bounds if it has some, `?` if it is not known, a
 /// dash if nothing was measured.
 pub(crate) fn rate_cell(point: &Point) -> String {
-    let Some(rate) = rate_asked(point) else { return "-".to_string() };
-    match point.standing.of(Figure::Rate) {
-        Standing::Sound => show_count(rate),
-        Standing::NotKnown { .. } => "?".to_string(),
-        Standing::Bounded { low, high, .. } => match high {
-            None => format!(">{}", show_count(*low)),
-            Some(high) => format!("{}..{}", show_count(*low), show_count(*high)),
-        },
-    }
+    or_dash(figures::value_of(point, Figure::Rate), |rate| match rate {
+        Value::Known(rate) => show_count(rate),
+        Value::Unknown(_) => "?".to_string(),
+        Value::Between { low, high: None, .. } => format!(">{}", show_count(low)),
+        Value::Between { low, high: Some(high), .. } => {
+            format!("{}..{}", show_count(low), show_count(high))
+        }
+    })
 }
 
 /// The planned rate of a point whose requests are planned.
@@ -221,14 +212,13 @@ pub(crate) fn few_phrase(point: &Point) -> Option<String> {
 /// The share of events that were delivered, percent: `>90` when more of them may have been, both
 /// bounds when a gate leaves two, `?` when it is not known.
 pub(crate) fn delivery_cell(point: &Point) -> String {
-    let share = point.events().and_then(|events| events.delivery_share);
-    or_dash(share, |share| match point.standing.of(Figure::Delivery) {
-        Standing::Sound => delivered(share),
-        Standing::NotKnown { .. } => "?".to_string(),
-        Standing::Bounded { low, high: Some(high), .. } if *high < 1.0 => {
-            format!("{}..{}", delivered(*low), delivered(*high))
+    or_dash(figures::value_of(point, Figure::Delivery), |share| match share {
+        Value::Known(share) => delivered(share),
+        Value::Unknown(_) => "?".to_string(),
+        Value::Between { low, high: Some(high), .. } if high < 1.0 => {
+            format!("{}..{}", delivered(low), delivered(high))
         }
-        Standing::Bounded { low, .. } => format!(">{}", delivered(*low)),
+        Value::Between { low, .. } => format!(">{}", delivered(low)),
     })
 }
 

@@ -333,7 +333,7 @@ fn generator_delay_counts_where_it_moves_a_figure_across_its_bound() {
     let between = |low: f64, high: f64| {
         let mut point = Fixture::point(8, 1000.0);
         let by = "the generator sent requests late".to_string();
-        let standing = standing::Standing::Bounded { low, high: Some(high), by };
+        let standing = model::standing::Standing::Bounded { low, high: Some(high), by };
         point.standing.add(Figure::P99, standing);
         point
     };

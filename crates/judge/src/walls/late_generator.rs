@@ -20,6 +20,7 @@
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use crate::gates::release::{self, Moved};
+use figures::Value;
 use model::figure::Figure;
 use model::histogram::Summary;
 use model::punctual::is_moved;
@@ -122,8 +123,10 @@ fn moved_asked(case: &Case<'_>) -> Option<Moved> {
     let mut bounds = terms.iter().filter(|term| term.figure.is_latency());
     let is_asked = bounds.clone().next().is_some();
     let term = bounds.find_map(|term| {
-        let holds = |at_ns: u64| term.relation.holds(at_ns as f64, term.bound);
-        let is_open = |moved: &Moved| holds(moved.low_ns) != holds(moved.known_ns);
+        let is_open = |moved: &Moved| {
+            let value = Value::between(moved.low_ns as f64, moved.known_ns as f64);
+            value.holds(term.relation, term.bound).is_none()
+        };
         release::moved(case.point).find(|moved| moved.figure == term.figure && is_open(moved))
     });
     let mean = || release::moved(case.point).find(|moved| moved.figure == Figure::MEAN);

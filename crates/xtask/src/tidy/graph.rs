@@ -62,8 +62,13 @@ const ROOMS: &[Room] = &[
         why: "counters become rates in one place, for verdicts and for pages",
     },
     Room {
+        folder: "crates/figures",
+        may_use: &["crates/model"],
+        why: "a figure has one value, for verdicts and for pages",
+    },
+    Room {
         folder: "crates/judge",
-        may_use: &["crates/model", "crates/observe"],
+        may_use: &["crates/model", "crates/figures", "crates/observe"],
         why: "a verdict is a pure function of a run",
     },
     Room {
@@ -89,7 +94,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/report",
-        may_use: &["crates/model", "crates/observe"],
+        may_use: &["crates/model", "crates/figures", "crates/observe"],
         why: "a page is drawn from values, whatever their origin",
     },
     Room {
