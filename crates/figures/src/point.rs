@@ -12,7 +12,7 @@ pub fn value_of(point: &Point, figure: Figure) -> Option<Value> {
     let standing = point.standing.of(figure);
     let measured = match figure {
         Figure::Rate => rate_asked(point),
-        Figure::Delivery => point.events.as_ref().and_then(|events| events.delivery_share),
+        Figure::Delivery => point.events().and_then(|events| events.delivery_share),
         Figure::Time(Times::Latency, statistic) => return latency(point, statistic),
         _ => None,
     };

@@ -6,10 +6,10 @@
 //! Never: anything that is the same for all subjects.
 
 use crate::fanout::EventInfo;
+use crate::figure::Figure;
 use crate::histogram::Summary;
 use crate::load::{Hold, Life, LoadModel};
 use crate::run::{FEW_RESPONSES, Point, RequestInfo, StartInfo, TurnoverInfo};
-use crate::figure::Figure;
 use crate::standing::Standing;
 use crate::units::show_count;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

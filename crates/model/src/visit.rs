@@ -3,7 +3,6 @@
 
 use crate::claim::Claim;
 use crate::figure::Figure;
-use crate::histogram::Summary;
 use crate::maps::IntoMap;
 use crate::objective::ObjectiveStanding;
 use crate::run::{Point, Record};

@@ -144,10 +144,9 @@ pub(crate) fn main_time(point: &Point, figure: Figure) -> String {
         Subject::Held(_) => return ns(point.connections.connect_ns.of(figure)),
         _ => {}
     }
-    match point.standing_of_main(figure) {
-        Standing::Bounded { low, high, .. } => bounds(figure, low, high),
-        _ => ns(point.main_times().and_then(|times| times.of(figure))),
-    }
+    let known = point.main_times().and_then(|times| times.of(figure));
+    let left = Value::left_by(&point.standing_of_main(figure));
+    shown(left.or(known.map(|ns| Value::Known(ns as f64))), figure)
 }
 
 /// Several percentiles of the main times.

@@ -7,8 +7,8 @@ use crate::wording::{
     point_heading, point_mark, rate_cell,
 };
 use model::fanout::EventInfo;
-use model::run::{Point, Run};
 use model::figure::Figure;
+use model::run::{Point, Run};
 use model::unit::Unit;
 
 /// The points that have events.

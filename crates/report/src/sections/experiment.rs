@@ -18,7 +18,6 @@ use model::experiment::{CellResult, Design, Experiment, Fate, HostUsed, Tuned};
 use model::figure::Figure;
 use model::run::{Point, Run};
 use model::shell;
-use model::standing;
 use model::tool::ToolRun;
 use model::tuning::Fate as TuneFate;
 use model::units::show_count;
