@@ -78,8 +78,8 @@ pub fn is_at_least(of: &Record) -> bool {
 }
 
 /// The least that a percentile of the main times can be, where it falls among the requests without
-/// a good response, which rank as slower than all others: the largest time that the record has below
-/// it, 0 without any. Nothing where it does not, or where gates struck all times.
+/// a good response, which rank as slower than all others: the largest time that the record has
+/// below it, 0 without any. Nothing where it does not, or where gates struck all times.
 pub fn least_of(point: &Point, figure: Figure) -> Option<f64> {
     let statistic = figure.statistic()?;
     let times = point.main_times().filter(|times| times.at(statistic).is_none())?;
@@ -97,8 +97,8 @@ pub fn least_of(point: &Point, figure: Figure) -> Option<f64> {
     Some(lower.filter_map(low).fold(0.0, f64::max))
 }
 
-/// How far a figure of a point holds: the standings of a point are about requests, its times are the
-/// main ones.
+/// How far a figure of a point holds: the standings of a point are about requests, its times are
+/// the main ones.
 pub fn standing_of(point: &Point, figure: Figure) -> Standing {
     if figure.is_latency() {
         point.standing_of_main(figure)
