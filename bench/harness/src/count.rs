@@ -39,7 +39,7 @@ pub fn ceiling(output: &str) -> Counted {
     if opened < asked {
         return Err(format!("{} connections were not opened", asked - opened));
     }
-    let percentile = |name: &str| match is_sound(point, &format!("latency.{name}")) {
+    let percentile = |name: &str| match is_sound(point, name) {
         true => point["latency_ns"][name].as_u64(),
         false => None,
     };

@@ -200,8 +200,9 @@ impl Figure {
             ])
     }
 
-    /// The figure of this key.
+    /// The figure of this key. A percentile may be written as it is printed: `p99.9`.
     pub fn parse(key: &str) -> Option<Self> {
+        let key = key.replace("p99.", "p99_");
         Self::all().find(|figure| figure.to_string() == key)
     }
 
@@ -337,6 +338,6 @@ mod tests {
         let some = [Figure::P99_9, Figure::ClientCpu, Figure::Status(StatusClass::ServerError)];
         let some = some.map(|figure| figure.to_string());
         assert_eq!(some, ["p99_9", "cpu.client", "status.5xx"]);
-        assert_eq!(Figure::parse("p99.9"), None, "one name for one figure");
+        assert_eq!(Figure::parse("p99.9"), Some(Figure::P99_9), "as it is printed");
     }
 }
