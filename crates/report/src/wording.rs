@@ -140,13 +140,13 @@ pub(crate) fn connect_time(turnover: &TurnoverInfo, figure: Figure) -> String {
 /// A percentile of the main times of a point; for held connections, of all that were opened.
 pub(crate) fn main_time(point: &Point, figure: Figure) -> String {
     match &point.subject {
-        Subject::Requests(_) => return latency(point, figure),
-        Subject::Held(_) => return ns(point.connections.connect_ns.of(figure)),
-        _ => {}
+        Subject::Requests(_) => latency(point, figure),
+        Subject::Connections(turnover) => connect_time(turnover, figure),
+        Subject::Held(_) => ns(point.connections.connect_ns.of(figure)),
+        Subject::Events(events) => {
+            ns(events.staleness_ns.as_ref().and_then(|times| times.of(figure)))
+        }
     }
-    let known = point.main_times().and_then(|times| times.of(figure));
-    let left = Value::left_by(&point.standing_of_main(figure));
-    shown(left.or(known.map(|ns| Value::Known(ns as f64))), figure)
 }
 
 /// Several percentiles of the main times.

@@ -47,7 +47,7 @@ pub fn walk(
     walk_on(&hands, plan, targets, places, stop, before, hooks)
 }
 
-/// The same, on hosts that may be fake.
+/// Makes the visits of [`walk`] on the hosts that `hands` opens, which may be fake.
 fn walk_on(
     hands: &HandsOf<'_>,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! What a head of HTTP/1.1 consists of, for those who parse one, recognise one and write one.
+//! What a head of HTTP/1.1 consists of, shared by the parser, the recogniser and the writer.
 //!
 //! Hot: runs for every response.
 

@@ -152,7 +152,7 @@ fn an_entry_is_packed_signed_and_made_again_from_the_archive_alone() {
     }
     assert_eq!(journal.verify(0, &archive, &[])["signature"]["state"], "unknown_key");
     let words = ["verify", &shown(&archive), "--pub"];
-    for keys in ["nobody", &shown(&journal.path("plan.toml"))] {
+    for keys in ["no-such-key", &shown(&journal.path("plan.toml"))] {
         journal.says(2, &[&words[..], &[keys]].concat());
     }
     let signers = journal.path("signers");
