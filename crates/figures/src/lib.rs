@@ -1,11 +1,15 @@
-//! What this room is for: the figures of a point, how far each is known, and whether it meets a
-//! bound.
+//! What this room is for: the figures of a point, what each means, how far it is known, and whether
+//! it meets a bound.
 //!
 //! In: a point as measured, with the standing that gates left to each figure. Out: values. Never:
 //! IO, a screen, a wall.
 
+pub mod book;
+mod definitions;
 mod point;
 mod value;
+pub mod visit;
 
-pub use point::{connect_time, value_of};
+pub use definitions::definitions;
+pub use point::{value_in, value_of};
 pub use value::Value;

@@ -4,6 +4,8 @@
 //! the reason why a figure is not known.
 
 use crate::language::{Basis, Quantity, Value};
+use ::figures::book::measured;
+use ::figures::visit::{bounds, is_nothing, is_nothing_of_tool, least_of};
 use judge::stats::{median, median_interval};
 use model::analysis::VisitSeen;
 use model::experiment::{CellResult, CellSummary, Contrast, Experiment, Fate};
@@ -14,10 +16,7 @@ use model::standing::Standing;
 use model::tool::ToolRun;
 use model::unit::Unit;
 use model::verdict::{Ceiling, IntervalKind, Named as Verdict};
-use model::visit::{
-    best_point, bounds, failures_of, figure_of, is_nothing, is_nothing_of_tool, least_of,
-    standing_of,
-};
+use model::visit::{best_point, failures_of};
 use std::collections::BTreeMap;
 
 /// Figures of a cell or a run, by name.
@@ -309,11 +308,11 @@ fn single(of: &Record, figure: Figure) -> Value {
         return from_below(least, figure.unit());
     }
     let is_one = |value: &f64| value.is_finite() && (*value > 0.0 || is_nothing(point, figure));
-    let Some(value) = figure_of(point, figure).filter(is_one) else {
+    let Some(value) = measured(point, figure).filter(is_one) else {
         return Value::Unknown(why_absent(point, figure));
     };
     let interval = of.verdict.ceiling.as_ref().filter(|_| figure == Figure::Rate);
-    of_standing(value, &standing_of(point, figure), interval, figure.unit())
+    of_standing(value, &point.main().standing(figure), interval, figure.unit())
 }
 
 /// A percentile among the requests without a good response, which rank as slower than all others.
@@ -335,11 +334,11 @@ fn bounded_by(value: f64, (low, high): (f64, f64), unit: Unit, basis: Basis) -> 
 const TOO_FEW: &str = "too few values for this percentile";
 
 fn why_absent(point: &Point, figure: Figure) -> String {
-    if let Some(why) = standing_of(point, figure).reason_unknown() {
+    if let Some(why) = point.main().standing(figure).reason_unknown() {
         return why;
     }
     match figure {
-        Figure::ServerCpu if point.main_costs().1.is_none() => {
+        Figure::ServerCpu if point.main().costs().1.is_none() => {
             "the server was not observed".to_string()
         }
         _ if figure.is_latency() && point.main_times().is_some() => TOO_FEW.to_string(),

@@ -8,12 +8,12 @@
 //!
 //! What gates leave of a figure counts: see `model::standing`.
 
-use figures::Value;
-use model::figure::{Figure, Statistic, Times as Of};
-use model::fleet::AgentPoint;
+use figures::book::{errors, unaccounted};
+use figures::{Value, value_of};
+use model::figure::{Better, Figure, Statistic, Times as Of};
 use model::histogram::{SAMPLES_BEYOND, Summary, rank_of};
-use model::objective::{Expectation, Objective, Relation, Term};
-use model::run::{Point, RequestInfo, StartInfo, TurnoverInfo};
+use model::objective::{Expectation, Objective, Term};
+use model::run::{Point, RequestInfo, TurnoverInfo};
 use model::standing::Standing;
 use model::units::{show_count, show_ns};
 
@@ -88,18 +88,15 @@ fn find(term: &Term, point: &Point) -> TermFinding {
             time(term, statistic, Times { known: &point.service_ns, bad, at_least: None })
         }
         Figure::Time(Of::Connect, statistic) => connecting(term, statistic, point),
-        Figure::Errors => {
-            let starts = point.starts();
-            let missed = starts.map_or(0, StartInfo::missed);
-            let due = sent + unsent + starts.map_or(0, StartInfo::due);
-            share(term, failed + unanswered + unsent + missed, due, unaccounted(point))
-        }
+        Figure::Errors => share(term, errors(point), unaccounted(point)),
         Figure::Status(class) => match point.status.get(class.key()) {
-            Some(count) => share(term, *count, sent + unsent, unaccounted(point)),
+            Some(count) => share(term, (*count, sent + unsent), unaccounted(point)),
             None => TermFinding::open(format!("status {} was not counted", class.key())),
         },
-        _ if point.load.duration_s > 0.0 => decided(term, &Value::Known(point.headline_rate())),
-        _ => TermFinding::open("nothing was measured".to_string()),
+        other => match value_of(point, other) {
+            Some(value) => decided(term, &value),
+            None => TermFinding::open(format!("{} was not measured", other.name())),
+        },
     }
 }
 
@@ -157,7 +154,7 @@ pub(crate) fn connect_moved(point: &Point, statistic: Statistic) -> Option<Value
 
 /// `known` were due and have an outcome, and `count` of them are of the kind that is bounded; any
 /// of the `unknown`, which were due as well, may be.
-fn share(term: &Term, count: u64, known: u64, unknown: u64) -> TermFinding {
+fn share(term: &Term, (count, known): (u64, u64), unknown: u64) -> TermFinding {
     let due = known + unknown;
     if due == 0 {
         return TermFinding::open("no request was due".to_string());
@@ -171,12 +168,6 @@ fn share(term: &Term, count: u64, known: u64, unknown: u64) -> TermFinding {
     let mut found = decided(term, &Value::Known(percent(count)));
     found.why.push_str(&format!(", {count} of {due}"));
     found
-}
-
-/// What was due at agents that were lost, and has no known outcome: requests, or connections of
-/// devices.
-fn unaccounted(point: &Point) -> u64 {
-    AgentPoint::sum(&point.agents).unaccounted
 }
 
 /// A distribution, how many requests lie beyond all of it, and the same with requests without a
@@ -324,15 +315,16 @@ pub fn over_run(objective: &Objective, visits: u32, points: &[Point]) -> Vec<Exp
     let last_visits = crate::last_visits(points);
     let is_asked = |at: &usize| points[*at].attempt < visits || last_visits.contains(at);
     let asked: Vec<usize> = (0..points.len()).filter(is_asked).collect();
-    let over = |(index, term): (usize, &Term)| match is_upper(term) {
+    let over = |(index, term): (usize, &Term)| match is_of_all_levels(term) {
         true => over_levels(term, index, points, &asked),
         false => over_levels(term, index, points, &last_visits),
     };
     objective.terms().iter().enumerate().map(over).collect()
 }
 
-fn is_upper(term: &Term) -> bool {
-    matches!(term.relation, Relation::Below | Relation::AtMost)
+/// Whether it must hold at every level; a rate must be reached at one.
+fn is_of_all_levels(term: &Term) -> bool {
+    term.figure != Figure::Rate
 }
 
 /// The visits of one level follow each other: whether these two, the first one earlier, are of one.
@@ -343,14 +335,16 @@ fn is_one_level(points: &[Point], first: usize, second: usize) -> bool {
 fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) -> Expectation {
     let at = |visit: &usize| Some((*visit, points[*visit].expectations.get(index)?));
     let stands: Vec<(usize, &Expectation)> = visits.iter().filter_map(at).collect();
-    let is_upper = is_upper(term);
+    let is_of_all = is_of_all_levels(term);
     // The result that decides for all levels comes first.
     let order =
-        if is_upper { [Some(false), None, Some(true)] } else { [Some(true), None, Some(false)] };
+        if is_of_all { [Some(false), None, Some(true)] } else { [Some(true), None, Some(false)] };
     let rank = |met: Option<bool>| order.iter().position(|one| *one == met);
-    let figure = |one: &Expectation| one.measured.unwrap_or(f64::INFINITY);
+    // Among equal results, the largest figure: the worst time, the best rate; of others that should
+    // be large, the smallest.
+    let sign = if is_of_all && term.figure.better() == Some(Better::More) { -1.0 } else { 1.0 };
+    let figure = |one: &Expectation| one.measured.map_or(f64::INFINITY, |value| sign * value);
     let deciding = stands.iter().min_by(|(_, left), (_, right)| {
-        // Among equal results, the largest figure: the worst time, the best rate.
         rank(left.met).cmp(&rank(right.met)).then(figure(right).total_cmp(&figure(left)))
     });
     let Some((visit, deciding)) = deciding else {
@@ -382,7 +376,9 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::fanout::EventInfo;
+    use model::fleet::AgentPoint;
     use model::objective::ObjectiveStanding;
+    use model::run::StartInfo;
     use model::subject::Subject;
 
     fn judged(text: &str, point: &Point) -> Expectation {
@@ -699,7 +695,7 @@ mod tests {
         let mut point = point();
         (point.requests.sent, point.requests.completed) = (0, 0);
         assert_eq!(judged("errors<1%", &point).met, None);
-        point.load.duration_s = 0.0;
+        point.window_ns.1 = point.window_ns.0;
         assert_eq!(judged("rate>1", &point).met, None);
     }
 

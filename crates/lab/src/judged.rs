@@ -4,7 +4,7 @@
 use crate::crews::Crews;
 use crate::fanout::{self, Calendar, Stamps};
 use crate::visit::Visit;
-use crate::{definitions, mix, point, turnover};
+use crate::{mix, point, turnover};
 use jiff::Timestamp;
 use judge::objective;
 use judge::observe::Observed;
@@ -97,7 +97,7 @@ impl Head<'_> {
             profile: self.profile,
             fleet: self.fleet,
             notices: self.notices,
-            definitions: definitions::all(),
+            definitions: figures::definitions(),
         }
     }
 }

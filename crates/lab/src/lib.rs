@@ -46,7 +46,6 @@ mod confirm;
 mod profiled;
 mod profiler;
 
-mod definitions;
 mod server;
 
 pub use preflight::{GreetError, SecretsError};

@@ -5,7 +5,7 @@
 //! Never: a value.
 
 use crate::unit::Unit;
-use crate::units::{show_count, show_ns};
+use crate::units::{show_at_least, show_bytes, show_count, show_ns, show_part};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -108,6 +108,18 @@ pub enum Better {
     Less,
 }
 
+/// What is true of a figure.
+struct Facts {
+    /// Its key, without what stands before a statistic or a class.
+    key: &'static str,
+    /// Its name in a sentence.
+    name: &'static str,
+    /// The unit of its values in a record.
+    unit: Unit,
+    /// Which way is better.
+    better: Option<Better>,
+}
+
 /// A figure of a load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Figure {
@@ -165,6 +177,15 @@ impl Figure {
     pub const COMPARED: [Self; 5] =
         [Self::Rate, Self::P50, Self::P99, Self::ClientCpu, Self::ServerCpu];
 
+    /// Its key; for statistics of the same times and for classes of status, one key for all.
+    pub fn family(self) -> String {
+        match self {
+            Self::Time(times, _) => format!("{}pNN", times.prefix()),
+            Self::Status(_) => "status.Nxx".to_string(),
+            other => other.to_string(),
+        }
+    }
+
     /// The figures of latency.
     pub const LATENCIES: [Figure; 9] = [
         Figure::MEAN,
@@ -214,6 +235,11 @@ impl Figure {
         }
     }
 
+    /// Whether it is a statistic of times.
+    pub fn is_time(self) -> bool {
+        matches!(self, Self::Time(..))
+    }
+
     /// Whether it is a latency.
     pub fn is_latency(self) -> bool {
         matches!(self, Self::Time(Times::Latency, _))
@@ -224,10 +250,37 @@ impl Figure {
         matches!(self, Self::ClientCpu | Self::ServerCpu)
     }
 
+    /// What is true of it.
+    fn facts(self) -> Facts {
+        use Better::{Less, More};
+        let facts = |key, name, unit, better| Facts { key, name, unit, better };
+        match self {
+            Self::Rate => facts("rate", "rate", Unit::PerSecond, Some(More)),
+            Self::Errors => facts("errors", "share of failures", Unit::Percent, Some(Less)),
+            Self::Status(class) => facts(class.key(), class.key(), Unit::Percent, Some(Less)),
+            Self::Load => facts("load", "load", Unit::Count, None),
+            Self::MEAN => facts("mean", "mean latency", Unit::Ns, Some(Less)),
+            Self::Time(_, of) => facts(of.key(), of.name(), Unit::Ns, Some(Less)),
+            Self::Bytes => facts("bytes", "bytes", Unit::Bytes, None),
+            Self::ClientCpu => facts("cpu.client", "client CPU per response", Unit::Us, Some(Less)),
+            Self::ServerCpu => facts("cpu.server", "server CPU per response", Unit::Us, Some(Less)),
+            Self::Delivery => facts("events.delivery", "delivery", Unit::Share, Some(More)),
+            Self::ClientHost => {
+                facts("host.client", "CPU states of the client's host", Unit::Count, None)
+            }
+            Self::ServerHost => {
+                facts("host.server", "CPU states of the server's host", Unit::Count, None)
+            }
+            Self::Ceiling => facts("ceiling", "ceiling", Unit::PerSecond, Some(More)),
+            Self::Wall => facts("wall", "wall", Unit::Count, None),
+        }
+    }
+
     /// The heading of a column of bare values: see [`Self::cell`].
     pub fn heading(self) -> &'static str {
         match self {
             Self::Rate => "rate/s",
+            Self::Errors => "failed",
             Self::ClientCpu => "client us",
             Self::ServerCpu => "server us",
             other => other.name(),
@@ -236,50 +289,28 @@ impl Figure {
 
     /// A value in a column whose heading says the unit.
     pub fn cell(self, value: f64) -> String {
-        if self.unit() == Unit::Ns { show_ns(value) } else { show_count(value) }
+        match self.unit() {
+            Unit::Ns => show_ns(value),
+            Unit::Percent => format!("{} %", show_part(value)),
+            Unit::Share => format!("{} %", show_at_least(100.0 * value)),
+            Unit::Bytes | Unit::BytesPerSecond => show_bytes(value),
+            _ => show_count(value),
+        }
     }
 
     /// Its name in a sentence; of times other than latency, that of the statistic.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::Errors => "share of failures",
-            Self::Status(class) => class.key(),
-            Self::Load => "load",
-            Self::MEAN => "mean latency",
-            Self::Time(_, statistic) => statistic.name(),
-            Self::Bytes => "bytes",
-            Self::ClientCpu => "client CPU per response",
-            Self::ServerCpu => "server CPU per response",
-            Self::Delivery => "delivery",
-            Self::ClientHost => "CPU states of the client's host",
-            Self::ServerHost => "CPU states of the server's host",
-            Self::Ceiling => "ceiling",
-            Self::Wall => "wall",
-        }
+        self.facts().name
     }
 
     /// The unit of its values in a record.
     pub fn unit(self) -> Unit {
-        match self {
-            Self::Rate | Self::Ceiling => Unit::PerSecond,
-            Self::Errors | Self::Status(_) => Unit::Percent,
-            Self::Time(..) => Unit::Ns,
-            Self::ClientCpu | Self::ServerCpu => Unit::Us,
-            Self::Delivery => Unit::Share,
-            Self::Bytes => Unit::Bytes,
-            Self::Load | Self::ClientHost | Self::ServerHost | Self::Wall => Unit::Count,
-        }
+        self.facts().unit
     }
 
     /// Which way is better; nothing where neither is.
     pub fn better(self) -> Option<Better> {
-        match self {
-            Self::Rate | Self::Delivery | Self::Ceiling => Some(Better::More),
-            Self::Errors | Self::Status(_) | Self::Time(..) => Some(Better::Less),
-            Self::ClientCpu | Self::ServerCpu => Some(Better::Less),
-            Self::Load | Self::Bytes | Self::ClientHost | Self::ServerHost | Self::Wall => None,
-        }
+        self.facts().better
     }
 
     /// A value of it with its unit.
@@ -291,23 +322,12 @@ impl Figure {
 /// Its key: one name in the record, in plans and journals, and on the command line.
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Time(times, statistic) => write!(f, "{}{}", times.prefix(), statistic.key()),
-            Self::Status(class) => write!(f, "status.{}", class.key()),
-            other => f.pad(match other {
-                Self::Rate => "rate",
-                Self::Errors => "errors",
-                Self::Load => "load",
-                Self::Bytes => "bytes",
-                Self::ClientCpu => "cpu.client",
-                Self::ServerCpu => "cpu.server",
-                Self::Delivery => "events.delivery",
-                Self::ClientHost => "host.client",
-                Self::ServerHost => "host.server",
-                Self::Ceiling => "ceiling",
-                Self::Wall | Self::Time(..) | Self::Status(_) => "wall",
-            }),
-        }
+        let prefix = match self {
+            Self::Time(times, _) => times.prefix(),
+            Self::Status(_) => "status.",
+            _ => "",
+        };
+        f.pad(&format!("{prefix}{}", self.facts().key))
     }
 }
 

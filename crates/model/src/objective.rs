@@ -79,7 +79,9 @@ impl fmt::Display for Term {
         write!(f, "{}{}", self.figure, self.relation.sign())?;
         match self.figure.unit() {
             Unit::Ns => f.write_str(&exact_ns(self.bound)),
+            Unit::Us => f.write_str(&exact_ns(self.bound * 1e3)),
             Unit::Percent => write!(f, "{}%", self.bound),
+            Unit::Share => write!(f, "{}%", self.bound * 100.0),
             _ => f.write_str(&exact_rate(self.bound)),
         }
     }
@@ -168,8 +170,7 @@ impl FromStr for Term {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const FIGURES: &str = "names no figure; these can be bounded: p50, p75, p90, p95, p99, \
                                p99_9, p99_99, mean, max (service.p99 and so on for times from \
-                               send, connect.p99 for times to connect), errors, status.3xx, \
-                               status.4xx, status.5xx, rate";
+                               send, connect.p99 for times to connect)";
         let Some(at) = text.find(['<', '>']) else {
             return Err(refused(text, "has no < or >", EXAMPLE));
         };
@@ -178,29 +179,37 @@ impl FromStr for Term {
             [Relation::AtMost, Relation::AtLeast, Relation::Below, Relation::Above].into_iter();
         let mut signs = signs.filter_map(|sign| Some((sign, rest.strip_prefix(sign.sign())?)));
         let (relation, bound) = signs.next().expect("the rest begins with < or >");
-        let can_be_bounded = |figure: &Figure| {
-            matches!(figure, Figure::Rate | Figure::Errors | Figure::Status(_) | Figure::Time(..))
-        };
-        let figure = Figure::parse(figure.trim()).filter(can_be_bounded);
-        let figure = figure.ok_or_else(|| refused(text, FIGURES, EXAMPLE))?;
+        let can_be_bounded =
+            |figure: &Figure| figure.better().is_some() && *figure != Figure::Ceiling;
+        let figure = Figure::parse(figure.trim()).filter(can_be_bounded).ok_or_else(|| {
+            let others = Figure::all().filter(can_be_bounded).filter(|one| !one.is_time());
+            let others: String = others.map(|one| format!(", {one}")).collect();
+            refused(text, &format!("{FIGURES}{others}"), EXAMPLE)
+        })?;
         let bound = bound.trim();
         let is_upper = figure.better() == Some(Better::Less);
         if relation.is_upper() != is_upper {
             let (wrong, example) = if is_upper {
                 ("sets a lower bound on a figure that takes only an upper bound", EXAMPLE)
             } else {
-                ("bounds the rate from above; it is bounded from below", "'rate>=10k'")
+                ("sets an upper bound on a figure that takes only a lower bound", "'rate>=10k'")
             };
             return Err(refused(text, wrong, example));
         }
         let value = match figure.unit() {
             Unit::Ns => parse_time(bound),
+            Unit::Us => parse_time(bound).map(|ns| ns / 1e3),
             Unit::Percent => parse_share(bound),
+            Unit::Share => parse_share(bound).map(|percent| percent / 100.0),
             _ => parse_rate(bound).ok(),
         };
         let (wrong, example) = match figure.unit() {
-            Unit::Ns => ("needs a time with its unit (ns, us, ms, s, m, h)", "'p99<2ms'"),
-            Unit::Percent => ("needs a share from 0% to 100%, with its sign", "'errors<0.1%'"),
+            Unit::Ns | Unit::Us => {
+                ("needs a time with its unit (ns, us, ms, s, m, h)", "'p99<2ms'")
+            }
+            Unit::Percent | Unit::Share => {
+                ("needs a share from 0% to 100%, with its sign", "'errors<0.1%'")
+            }
             _ => ("needs a rate per second above zero, optionally with k, M or G", "'rate>=10k'"),
         };
         let value = value.ok_or_else(|| refused(text, wrong, example))?;
@@ -368,7 +377,7 @@ mod tests {
     #[test]
     fn objectives_are_read_as_typed() {
         let all = "p99<2ms,errors<0.1%,p50<=800us,rate>=10k,mean<1.5ms,max<1s,status.5xx<0.01%,\
-                   service.p99_9<3ms,p99_99<250ns,status.4xx<=0%,good.p99<1ms,good.max<2s";
+                   cpu.server<20us,events.delivery>=99.5%,service.p99_9<3ms,p99_99<250ns,status.4xx<=0%,good.p99<1ms,good.max<2s";
         assert_eq!(shown(all), all);
         assert_eq!(shown(" p99 < 2000us , rate > 1500/s"), "p99<2ms,rate>1.5k");
         let objective: Objective = "errors<0.5%,p99_9<2ms".parse().unwrap();
@@ -402,7 +411,10 @@ mod tests {
             ("p99<2", &["unit", "ms"]),
             ("p99<2 parsecs", &["unit"]),
             ("p99>2ms", &["upper bound"]),
-            ("rate<10k", &["from below", "rate>=10k"]),
+            ("rate<10k", &["lower bound", "rate>=10k"]),
+            ("bytes>=1M", &["no figure", "events.delivery"]),
+            ("cpu.server<20", &["unit", "ms"]),
+            ("events.delivery>=2", &["0% to 100%"]),
             ("rate>=0", &["above zero"]),
             ("errors<0.1", &["sign", "errors<0.1%"]),
             ("errors<101%", &["100%"]),

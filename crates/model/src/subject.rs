@@ -40,8 +40,10 @@ pub struct Words {
     pub load: &'static str,
     /// Unit of the load in open loop.
     pub asked: &'static str,
-    /// Names of the main figures: the rate, the median and p99 of the times, and what failed.
-    pub figures: [&'static str; 4],
+    /// Heading over the main rate; over the number of connections where they are only held.
+    pub rate: &'static str,
+    /// What stands before the first statistic of the times.
+    pub times_are: &'static str,
     /// What the main times are, where no run keeps their distribution.
     pub times: Option<&'static str>,
     /// The load of the knee, and what more of it does.
@@ -53,7 +55,8 @@ const OF_REQUESTS: Words = Words {
     heading: "conns",
     load: "in flight",
     asked: "requests/s asked for",
-    figures: ["rate", "p50", "p99", "failed"],
+    rate: "rate/s",
+    times_are: "",
     times: None,
     knee: "in flight; more load only adds latency",
 };
@@ -63,18 +66,19 @@ const OF_CONNECTIONS: Words = Words {
     heading: "devices",
     load: "devices",
     asked: "connections/s asked for",
-    figures: ["connections", "connect p50", "connect p99", "failed"],
+    rate: "conns/s",
+    times_are: "connect ",
     times: Some("times to connect"),
     knee: "devices; more only add connect time",
 };
 
-const OF_HELD: Words =
-    Words { figures: ["held", "connect p50", "connect p99", "failed"], ..OF_CONNECTIONS };
+const OF_HELD: Words = Words { rate: "opened", ..OF_CONNECTIONS };
 
 const OF_EVENTS: Words = Words {
     one: "subscriber",
     heading: "subs",
-    figures: ["events", "stale p50", "stale p99", "missing"],
+    rate: "events/s",
+    times_are: "stale ",
     times: Some("the staleness of events"),
     ..OF_REQUESTS
 };
@@ -88,14 +92,101 @@ impl Subject {
             (_, turnover) => Self::Requests(turnover),
         }
     }
+}
+
+/// A point as one of the things that it counts.
+#[derive(Clone, Copy)]
+pub struct Account<'a> {
+    /// The point.
+    pub point: &'a Point,
+    of: Of<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Of<'a> {
+    Requests,
+    Connections(&'a TurnoverInfo),
+    Held(&'a TurnoverInfo),
+    Events(&'a EventInfo),
+}
+
+impl<'a> Account<'a> {
+    /// Good responses, connections or events per second.
+    pub fn rate(self) -> f64 {
+        match self.of {
+            Of::Requests => self.point.rate,
+            Of::Connections(turnover) | Of::Held(turnover) => turnover.rate,
+            Of::Events(events) => events.rate,
+        }
+    }
+
+    /// Latency of requests; time to connect, from the planned instant where there is one; staleness
+    /// of events, where it is known.
+    pub fn times(self) -> Option<&'a Summary> {
+        match self.of {
+            Of::Requests => Some(&self.point.latency_ns),
+            Of::Connections(turnover) => Some(turnover.connect_times()),
+            // They were opened before the window.
+            Of::Held(_) => Some(&self.point.connections.connect_ns),
+            Of::Events(events) => events.staleness_ns.as_ref(),
+        }
+    }
+
+    /// The least that its times can be, where requests without a good response stand at the time
+    /// that they are known to have waited.
+    pub fn times_at_least(self) -> Option<&'a Summary> {
+        matches!(self.of, Of::Requests).then_some(self.point.latency_at_least_ns.as_ref()).flatten()
+    }
+
+    /// How far a figure holds. The standings of a point are about requests; those of its other
+    /// figures stand for all that it counts.
+    pub fn standing(self, figure: Figure) -> Standing {
+        match self.of {
+            Of::Requests => self.point.standing.of(figure).clone(),
+            _ if !figure.is_latency() => self.point.standing.of(figure).clone(),
+            Of::Connections(turnover) => {
+                let starts = turnover.starts.as_ref();
+                starts.map_or(Standing::Sound, |starts| starts.standing(figure))
+            }
+            Of::Held(_) | Of::Events(_) => Standing::Sound,
+        }
+    }
+
+    /// CPU time of the generator and of the server for one request or event, microseconds; that for
+    /// one connection is not known.
+    pub fn costs(self) -> (Option<f64>, Option<f64>) {
+        match self.of {
+            Of::Events(events) => (events.client_us_per_event, events.server_us_per_event),
+            _ => {
+                let cpu = &self.point.cpu;
+                (cpu.client_us_per_request, cpu.server_us_per_request)
+            }
+        }
+    }
+
+    /// What the figures lack of what was asked for, and how much that was: connections that were
+    /// never open, else requests that failed or were unanswered.
+    pub fn failures(self) -> (u64, u64) {
+        let (requests, connections) = (&self.point.requests, &self.point.connections);
+        match self.of {
+            Of::Requests | Of::Events(_) => (requests.failed + requests.unanswered, requests.sent),
+            Of::Connections(turnover) => match &turnover.starts {
+                Some(starts) => (starts.missed(), starts.due()),
+                None => (turnover.failed, turnover.begun),
+            },
+            Of::Held(_) => {
+                (connections.asked.saturating_sub(connections.opened), connections.asked)
+            }
+        }
+    }
 
     /// What its parts and figures are called.
-    pub fn words(&self) -> &'static Words {
-        match self {
-            Self::Requests(_) => &OF_REQUESTS,
-            Self::Connections(_) => &OF_CONNECTIONS,
-            Self::Held(_) => &OF_HELD,
-            Self::Events(_) => &OF_EVENTS,
+    pub fn words(self) -> &'static Words {
+        match self.of {
+            Of::Requests => &OF_REQUESTS,
+            Of::Connections(_) => &OF_CONNECTIONS,
+            Of::Held(_) => &OF_HELD,
+            Of::Events(_) => &OF_EVENTS,
         }
     }
 }
@@ -263,63 +354,36 @@ impl Point {
         arrived.filter(|arrived| (1..FEW_RESPONSES).contains(arrived))
     }
 
+    /// Its figures as its subject has them.
+    pub fn main(&self) -> Account<'_> {
+        let of = match &self.subject {
+            Subject::Requests(_) => Of::Requests,
+            Subject::Connections(turnover) => Of::Connections(turnover),
+            Subject::Held(turnover) => Of::Held(turnover),
+            Subject::Events(events) => Of::Events(events),
+        };
+        Account { point: self, of }
+    }
+
+    /// The figures of its requests: in a fan-out, those of the writers.
+    pub fn as_requests(&self) -> Account<'_> {
+        Account { point: self, of: Of::Requests }
+    }
+
+    /// The figures of the connections that came and went, where they have a planned life.
+    pub fn as_connections(&self) -> Option<Account<'_>> {
+        let of = if self.is_held() { Of::Held } else { Of::Connections };
+        Some(Account { point: self, of: of(self.turnover()?) })
+    }
+
     /// The main rate, per second: completed requests, connections of devices, or events.
     pub fn headline_rate(&self) -> f64 {
-        match &self.subject {
-            Subject::Requests(_) => self.rate,
-            Subject::Connections(turnover) | Subject::Held(turnover) => turnover.rate,
-            Subject::Events(events) => events.rate,
-        }
+        self.main().rate()
     }
 
-    /// The main times: latency of requests; for devices, the time to connect, from the planned
-    /// instant where there is one; for events, their staleness, where it is known.
+    /// The main times: see [`Account::times`].
     pub fn main_times(&self) -> Option<&Summary> {
-        match &self.subject {
-            Subject::Requests(_) => Some(&self.latency_ns),
-            Subject::Connections(turnover) | Subject::Held(turnover) => {
-                Some(turnover.connect_times())
-            }
-            Subject::Events(events) => events.staleness_ns.as_ref(),
-        }
-    }
-
-    /// How far a figure of the main times holds. The standings of a point are about requests.
-    pub fn standing_of_main(&self, figure: Figure) -> Standing {
-        match &self.subject {
-            Subject::Requests(_) => self.standing.of(figure).clone(),
-            Subject::Connections(_) | Subject::Held(_) => {
-                self.starts().map_or(Standing::Sound, |starts| starts.standing(figure))
-            }
-            Subject::Events(_) => Standing::Sound,
-        }
-    }
-
-    /// CPU time of the generator and of the server for one request or event, microseconds; that for
-    /// one connection is not known.
-    pub fn main_costs(&self) -> (Option<f64>, Option<f64>) {
-        match &self.subject {
-            Subject::Events(events) => (events.client_us_per_event, events.server_us_per_event),
-            _ => (self.cpu.client_us_per_request, self.cpu.server_us_per_request),
-        }
-    }
-
-    /// What the main figures lack of what was asked for, and how much that was: connections of
-    /// devices that were never open, else requests that failed or were unanswered.
-    pub fn main_failures(&self) -> (u64, u64) {
-        let (requests, connections) = (&self.requests, &self.connections);
-        match &self.subject {
-            Subject::Requests(_) | Subject::Events(_) => {
-                (requests.failed + requests.unanswered, requests.sent)
-            }
-            Subject::Connections(turnover) => match &turnover.starts {
-                Some(starts) => (starts.missed(), starts.due()),
-                None => (turnover.failed, turnover.begun),
-            },
-            Subject::Held(_) => {
-                (connections.asked.saturating_sub(connections.opened), connections.asked)
-            }
-        }
+        self.main().times()
     }
 
     /// Its load: requests in flight or devices in closed loop, requests or connections per second
@@ -335,7 +399,7 @@ impl Point {
 
     /// The same with its unit.
     pub fn load_phrase(&self) -> String {
-        let words = self.subject.words();
+        let words = self.main().words();
         let unit = if self.load.rate.is_some() { words.asked } else { words.load };
         format!("{} {unit}", self.load_size())
     }

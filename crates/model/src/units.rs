@@ -241,6 +241,30 @@ fn significant_decimals(value: f64, whole: bool) -> usize {
     }
 }
 
+/// Percent: `12.3`, `0.05`, `100`.
+pub fn show_percent(value: f64) -> String {
+    match value.abs() {
+        v if v >= 99.95 || v == 0.0 => format!("{value:.0}"),
+        v if v >= 0.095 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Percent of a whole: `0` only for none of it, and `100` only for all of it.
+pub fn show_part(percent: f64) -> String {
+    match show_percent(percent).as_str() {
+        "0" | "0.00" if percent > 0.0 => "<0.01".to_string(),
+        "100" if percent < 100.0 => ">99.9".to_string(),
+        shown => shown.to_string(),
+    }
+}
+
+/// Percent of a whole, cut and not rounded: what is shown was reached.
+pub fn show_at_least(percent: f64) -> String {
+    let cut = (percent * 1e3 + 1e-6).floor() / 1e3;
+    if percent > 0.0 && cut == 0.0 { "<0.001".to_string() } else { format!("{cut}") }
+}
+
 /// A duration in the largest fitting unit, three significant digits: `812ns`, `1.02ms`, `12.3s`.
 pub fn show_ns(value_ns: f64) -> String {
     let (scaled, unit) = match value_ns.abs() {

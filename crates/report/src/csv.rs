@@ -4,8 +4,10 @@
 //! never zero. Quoting follows RFC 4180; lines end with a line feed. Times are nanoseconds, and
 //! rates are per second unless the name says otherwise; [`columns`] documents each column.
 
-use crate::wording::{failed_gates, is_partial, rate_of, unchecked_gates};
+use crate::wording::{failed_gates, is_partial, unchecked_gates};
+use figures::book::{measured, of_points};
 use model::fanout::EventInfo;
+use model::figure::Statistic;
 use model::histogram::Summary;
 use model::run::{Point, Run, StartInfo, TurnoverInfo};
 use model::tick::ErrorClass;
@@ -59,8 +61,18 @@ pub fn csv(run: &Run) -> String {
 pub fn columns() -> Vec<Column> {
     let mut columns = identity();
     columns.extend(load());
+    columns.extend(of_points().map(|(figure, entry)| {
+        // As the record writes it.
+        let unit = serde_json::to_value(figure.unit()).unwrap_or_default();
+        let of = figure.statistic().map_or(String::new(), |of| format!("{}, ", of.name()));
+        let meaning = format!("{of}{}: {}", unit.as_str().unwrap_or("none"), entry.meaning);
+        of_point(figure.to_string(), meaning, move |p| measured(p, figure))
+    }));
     columns.extend(requests());
     columns.extend(connections());
+    for (prefix, of, pick) in OF_FIGURES {
+        columns.extend(others(prefix, of, *pick));
+    }
     for (prefix, of, pick) in DISTRIBUTIONS {
         columns.extend(distribution(prefix, of, *pick));
     }
@@ -135,7 +147,6 @@ fn load() -> Vec<Column> {
         }),
         of_point("driver", "how the generator moved bytes", |p| Some(p.load.driver.clone())),
         of_point("threads", "worker threads of the generator", |p| Some(p.load.threads)),
-        of_point("rate", "completed good responses per second", |p| rate_of(p).and_then(finite)),
         of_point("offered_rate", "planned requests per second; open loop only", |p| {
             p.offered_rate.and_then(finite)
         }),
@@ -170,11 +181,6 @@ fn requests() -> Vec<Column> {
     }
     columns.extend(FIRST_CLASSES.map(errors_of));
     columns.push(of_point("bytes_sent", "bytes of requests", |p| Some(p.bytes.sent)));
-    columns.push(of_point(
-        "bytes_received",
-        "bytes of complete responses: head, framing, body",
-        |p| Some(p.bytes.received),
-    ));
     columns
 }
 
@@ -211,60 +217,55 @@ fn connections() -> Vec<Column> {
 
 type PickSummary = fn(&Point) -> Option<&Summary>;
 
-const DISTRIBUTIONS: &[(&str, &str, PickSummary)] = &[
+/// Distributions whose statistics are figures: these are the rest of them.
+const OF_FIGURES: &[(&str, &str, PickSummary)] = &[
     ("latency", "latency: from send, or from the planned instant in open loop", |p| {
         Some(&p.latency_ns)
     }),
     ("service", "time from send to response", |p| Some(&p.service_ns)),
+    ("connect", "time to connect, over the whole level", |p| Some(&p.connections.connect_ns)),
+];
+
+const DISTRIBUTIONS: &[(&str, &str, PickSummary)] = &[
     ("send_delay", "sent minus planned; open loop only", |p| p.send_delay_ns.as_ref()),
-    ("connect", "time to connect", |p| Some(&p.connections.connect_ns)),
     ("handshake", "time of TLS handshakes", |p| p.connections.handshakes.handshake_ns.as_ref()),
 ];
 
 type PickFigure = fn(&Summary) -> Option<u64>;
 
-const FIGURES: &[(&str, &str, PickFigure)] = &[
+/// What a distribution has besides its statistics.
+const OTHERS: [(&str, &str, PickFigure); 4] = [
     ("min_ns", "smallest", |s| s.min),
-    ("mean_ns", "mean", |s| s.mean),
     ("stdev_ns", "standard deviation", |s| s.stdev),
-    ("p50_ns", "median", |s| s.p50),
-    ("p75_ns", "75th percentile", |s| s.p75),
-    ("p90_ns", "90th percentile", |s| s.p90),
-    ("p95_ns", "95th percentile", |s| s.p95),
-    ("p99_ns", "99th percentile", |s| s.p99),
-    ("p99_9_ns", "99.9th percentile", |s| s.p99_9),
-    ("p99_99_ns", "99.99th percentile", |s| s.p99_99),
-    ("max_ns", "largest", |s| s.max),
     ("count", "recorded values", |s| Some(s.count)),
     ("censored", "values known only to be beyond all recorded ones", |s| Some(s.censored)),
 ];
 
-fn distribution(prefix: &str, of: &str, pick: PickSummary) -> Vec<Column> {
-    let column = |(name, meaning, figure): &(&str, &str, PickFigure)| {
-        let figure = *figure;
-        of_point(format!("{prefix}_{name}"), format!("{of}: {meaning}"), move |p| {
-            pick(p).and_then(figure)
-        })
+fn distribution(prefix: &'static str, of: &'static str, pick: PickSummary) -> Vec<Column> {
+    let statistic = move |one: Statistic| {
+        let (name, meaning) =
+            (format!("{prefix}_{}_ns", one.key()), format!("{of}: {}", one.name()));
+        of_point(name, meaning, move |p| pick(p)?.at(one))
     };
-    FIGURES.iter().map(column).collect()
+    Statistic::ALL.into_iter().map(statistic).chain(others(prefix, of, pick)).collect()
+}
+
+fn others(
+    prefix: &'static str,
+    of: &'static str,
+    pick: PickSummary,
+) -> impl Iterator<Item = Column> {
+    OTHERS.into_iter().map(move |(name, meaning, value)| {
+        of_point(format!("{prefix}_{name}"), format!("{of}: {meaning}"), move |p| value(pick(p)?))
+    })
 }
 
 fn cost() -> Vec<Column> {
     vec![
         of_point("answers", "complete responses in the window, good or not", |p| p.cpu.responses),
-        of_point(
-            "client_us_per_request",
-            "CPU time of the generator per response, good or not",
-            |p| p.cpu.client_us_per_request.and_then(finite),
-        ),
         of_point("client_usr_us_per_request", "user CPU time of its workers per response", |p| {
             p.cpu.client_usr_us_per_request.and_then(finite)
         }),
-        of_point(
-            "server_us_per_request",
-            "CPU time of the server per response, good or not",
-            |p| p.cpu.server_us_per_request.and_then(finite),
-        ),
         of_point("client_cpus", "CPUs' worth of time used by the generator", |p| {
             p.cpu.client_cpus.and_then(finite)
         }),
@@ -287,14 +288,6 @@ fn events() -> Vec<Column> {
     let of_events = |name: &str, meaning: &str, pick: Pick| {
         of_point(name, meaning, move |p| p.events().and_then(pick))
     };
-    let mut columns = vec![
-        of_point("events_rate", "events received per second, all subscribers", |p| {
-            p.events().map(|events| events.rate).and_then(finite)
-        }),
-        of_point("delivery", "share of the expected events that arrived, 0 to 1", |p| {
-            p.events().and_then(|events| events.delivery_share).and_then(finite)
-        }),
-    ];
     let counts: [(&str, &str, Pick); 9] = [
         ("events_received", "events received in the window", |e| Some(e.received)),
         ("events_meant", "events expected, by their numbers", |e| e.delivery.map(|d| d.meant)),
@@ -310,10 +303,10 @@ fn events() -> Vec<Column> {
         ("subscribers_failed", "subscribers that never connected", |e| Some(e.subscribers.failed)),
         ("subscribers_refused", "subscriptions refused", |e| Some(e.subscribers.refused)),
     ];
-    columns.extend(counts.map(|(name, meaning, pick)| of_events(name, meaning, pick)));
     let of = "staleness: from the creation of an event to its arrival";
-    columns.extend(distribution("staleness", of, |p| p.events()?.staleness_ns.as_ref()));
-    columns
+    let staleness: PickSummary = |p| p.events()?.staleness_ns.as_ref();
+    let counts = counts.map(|(name, meaning, pick)| of_events(name, meaning, pick));
+    counts.into_iter().chain(others("staleness", of, staleness)).collect()
 }
 
 fn traffic() -> Vec<Column> {
@@ -327,7 +320,7 @@ fn traffic() -> Vec<Column> {
         of_point("bytes_sent_rate", "bytes_sent per second of the window", move |p| {
             per_second(p.bytes.sent, p)
         }),
-        of_point("bytes_received_rate", "bytes_received per second of the window", move |p| {
+        of_point("bytes_received_rate", "bytes per second of the window", move |p| {
             per_second(p.bytes.received, p)
         }),
     ]
@@ -344,11 +337,6 @@ fn not_known() -> Column {
 
 fn devices() -> Vec<Column> {
     type PickCount = fn(&TurnoverInfo) -> Option<u64>;
-    type PickRate = fn(&TurnoverInfo) -> Option<f64>;
-    let rates: [(&str, &str, PickRate); 2] = [
-        ("devices_rate", "connections of devices established per second", |t| Some(t.rate)),
-        ("devices_asked_rate", "such connections asked for per second", |t| t.planned_rate),
-    ];
     let counts: [(&str, &str, PickCount); 6] = [
         ("devices_established", "attempts to connect that succeeded in the window", |t| {
             Some(t.established)
@@ -367,12 +355,12 @@ fn devices() -> Vec<Column> {
             t.starts.as_ref().map(StartInfo::missed)
         }),
     ];
-    let rates = rates.map(|(name, meaning, pick)| {
-        of_point(name, meaning, move |p| p.turnover().and_then(pick).and_then(finite))
-    });
     let counts = counts
         .map(|(name, meaning, pick)| of_point(name, meaning, move |p| p.turnover().and_then(pick)));
-    let mut columns: Vec<Column> = rates.into_iter().chain(counts).collect();
+    let asked = of_point("devices_asked_rate", "such connections asked for per second", |p| {
+        p.turnover()?.planned_rate.and_then(finite)
+    });
+    let mut columns: Vec<Column> = std::iter::once(asked).chain(counts).collect();
     let of = "time to connect of devices, attempts of the window";
     columns.extend(distribution("devices_connect", of, |p| Some(&p.turnover()?.connect_ns)));
     let of = "time to connect from the planned instant; open loop only";
@@ -469,19 +457,19 @@ mod tests {
         let run = fixtures::churn_turnover();
         let rows = parsed(&csv(&run));
         let turnover = run.record.points[0].turnover().unwrap();
-        assert_eq!(cell(&rows, 1, "devices_rate"), turnover.rate.to_string());
+        assert_eq!(cell(&rows, 1, "rate"), turnover.rate.to_string());
         assert_eq!(cell(&rows, 1, "devices_established"), turnover.established.to_string());
         let p99 = turnover.connect_ns.p99.unwrap().to_string();
         assert_eq!(cell(&rows, 1, "devices_connect_p99_ns"), p99);
-        assert_eq!(cell(&parsed(&csv(&fixtures::load_unwatched())), 1, "devices_rate"), "");
+        assert_eq!(cell(&parsed(&csv(&fixtures::load_unwatched())), 1, "devices_established"), "");
     }
 
     #[test]
     fn missing_figures_are_empty() {
         let rows = parsed(&csv(&fixtures::load_unwatched()));
-        assert_eq!(cell(&rows, 1, "server_us_per_request"), "");
+        assert_eq!(cell(&rows, 1, "cpu.server"), "");
         assert_eq!(cell(&rows, 1, "planned"), "");
-        assert_ne!(cell(&rows, 1, "client_us_per_request"), "");
+        assert_ne!(cell(&rows, 1, "cpu.client"), "");
     }
 
     #[test]

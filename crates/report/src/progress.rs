@@ -1,7 +1,7 @@
 //! Progress of a run: one line that is redrawn, and one line per level or trial that has ended.
 
 use crate::text::spark;
-use crate::wording::{self, count, main_failed, main_times, ns, per_second, plural, rate_cell};
+use crate::wording::{self, count, figure_cells, main_failed, ns, per_second, plural, rate_cell};
 use crate::wrap::{fit, width};
 use model::claim::Claim;
 use model::event::Progress;
@@ -93,7 +93,7 @@ pub fn point_line(info: &LevelInfo, pace: &Pace, point: &Point, columns: usize) 
         true => format!("{} open", count(point.connections.opened)),
         false => format!("{}/s", rate_cell(point)),
     };
-    let [p50, p99] = main_times(point, [Figure::P50, Figure::P99]);
+    let [p50, p99] = figure_cells(point, [Figure::P50, Figure::P99]);
     parts.push(part(0, format!("{rate:>7}")));
     parts.push(part(2, format!("p50 {p50:>6}")));
     parts.push(part(1, format!("p99 {p99:>6}")));

@@ -3,18 +3,21 @@
 use crate::page::Mark;
 use crate::wrap::{fit, width};
 use figures::Value;
+use figures::book::OF_LEVELS;
 use model::claim::Claim;
 use model::experiment::{Contrast, Design};
-use model::figure::Figure;
+use model::figure::{Figure, Statistic};
+use model::histogram::rank_of;
 use model::load::Stop;
 use model::lost::{CloseLimit, CrossedInfo};
 use model::order::OrderBy as _;
 use model::printable::printable;
-use model::run::{Outcome, Point, RequestInfo, Run, TurnoverInfo};
+use model::run::{Outcome, Point, RequestInfo, Run};
 use model::standing::Standing;
-use model::subject::Subject;
+use model::subject::Account;
 use model::tick::ErrorClass;
-use model::units::{NS_PER_S, show_count};
+pub(crate) use model::units::show_percent as percent;
+use model::units::{NS_PER_S, show_count, show_part};
 use model::verdict::{Ceiling, Confidence, Evidence, Gate, IntervalKind, Named, Verdict};
 use model::visit;
 pub(crate) use model::visit::{rate_asked, rate_of};
@@ -108,62 +111,71 @@ pub(crate) fn ns(value_ns: Option<u64>) -> String {
     or_dash(value_ns, |ns| model::units::show_ns(ns as f64))
 }
 
-/// A figure of a point's latency. A bounded figure is printed with both bounds: `<7.8ms` when there
-/// is no lower bound, `>1.2s` when it lies among requests without a good response, `?` when it is
-/// not known. A percentile with too few requests beyond it is a dash.
-pub(crate) fn latency(point: &Point, figure: Figure) -> String {
-    shown(figures::value_of(point, figure), figure)
+/// A figure of a point by what it is about: see [`cell`].
+pub(crate) fn figure(point: &Point, figure: Figure) -> String {
+    cell(point.main(), figure)
 }
 
-/// A value in a narrow column.
-fn shown(value: Option<Value>, figure: Figure) -> String {
-    or_dash(value, |value| match value {
-        Value::Known(known) => figure.show(known),
-        Value::Unknown(_) => "?".to_string(),
-        Value::Between { low, high: None, .. } => format!(">{}", figure.show(low)),
-        Value::Between { low, high: Some(high), .. } if low <= 0.0 => {
-            format!("<{}", figure.show(high))
+/// Several figures of a point.
+pub(crate) fn figure_cells<const N: usize>(point: &Point, of: [Figure; N]) -> [String; N] {
+    of.map(|one| figure(point, one))
+}
+
+/// A figure in a narrow column. One with bounds is printed with both: `<7.8ms` when there is no
+/// lower bound, `>1.2s` when it lies among requests without a good response, `?` when it is not
+/// known, `failed` when nothing is known of those requests. A percentile with too few requests
+/// beyond it, and what was not measured, is a dash.
+pub(crate) fn cell(of: Account<'_>, figure: Figure) -> String {
+    let show = |value: f64| figure.cell(value);
+    match figures::value_in(of, figure) {
+        None if is_among_failures(of, figure) => "failed".to_string(),
+        None => "-".to_string(),
+        Some(Value::Known(known)) => show(known),
+        Some(Value::Unknown(_)) => "?".to_string(),
+        Some(Value::Between { low, high: None, .. }) => format!(">{}", show(low)),
+        // More than all cannot be delivered.
+        Some(Value::Between { low, high: Some(high), .. })
+            if figure == Figure::Delivery && high >= 1.0 =>
+        {
+            format!(">{}", show(low))
         }
-        Value::Between { low, high: Some(high), .. } => {
-            let (low, high) = (figure.show(low), figure.show(high));
+        Some(Value::Between { low, high: Some(high), .. }) if low <= 0.0 && figure.is_time() => {
+            format!("<{}", show(high))
+        }
+        Some(Value::Between { low, high: Some(high), .. }) => {
+            let (low, high) = (show(low), show(high));
             if low == high { high } else { format!("{low}..{high}") }
-        }
-    })
-}
-
-/// A percentile of the time to connect, from the planned instant where there is one: both bounds
-/// when the generator opened connections late.
-pub(crate) fn connect_time(turnover: &TurnoverInfo, figure: Figure) -> String {
-    shown(figures::connect_time(turnover, figure), figure)
-}
-
-/// A percentile of the main times of a point; for held connections, of all that were opened.
-pub(crate) fn main_time(point: &Point, figure: Figure) -> String {
-    match &point.subject {
-        Subject::Requests(_) => latency(point, figure),
-        Subject::Connections(turnover) => connect_time(turnover, figure),
-        Subject::Held(_) => ns(point.connections.connect_ns.of(figure)),
-        Subject::Events(events) => {
-            ns(events.staleness_ns.as_ref().and_then(|times| times.of(figure)))
         }
     }
 }
 
-/// Several percentiles of the main times.
-pub(crate) fn main_times<const N: usize>(point: &Point, figures: [Figure; N]) -> [String; N] {
-    figures.map(|figure| main_time(point, figure))
+/// Whether a statistic falls among the requests without a good response.
+fn is_among_failures(of: Account<'_>, figure: Figure) -> bool {
+    let quantile = figure.statistic().and_then(|one| match one {
+        Statistic::Max => Some(1.0),
+        other => other.quantile(),
+    });
+    let times = of.times().filter(|_| figure.is_latency()).zip(quantile);
+    times.is_some_and(|(times, quantile)| {
+        rank_of(quantile, times.count + times.censored) > times.count
+    })
 }
 
 /// The share of what was asked for that failed: of connections for devices, else of requests.
 pub(crate) fn main_failed(point: &Point) -> String {
-    let (failed, of) = point.main_failures();
+    failed(point.main())
+}
+
+/// The share of what was asked for that failed.
+pub(crate) fn failed(of: Account<'_>) -> String {
+    let (failed, of) = of.failures();
     format!("{} %", share(failed, of))
 }
 
 /// Why shown times to connect have bounds: `connect p99, max are bounded, because ..`.
 fn late_connects(point: &Point) -> Option<String> {
     let starts = point.devices()?.starts.as_ref()?;
-    let bounded = SHOWN.into_iter().filter_map(|figure| match starts.standing(figure) {
+    let bounded = shown_figures().filter_map(|figure| match starts.standing(figure) {
         Standing::Bounded { by, .. } => Some((figure.name(), by)),
         _ => None,
     });
@@ -173,17 +185,9 @@ fn late_connects(point: &Point) -> Option<String> {
 }
 
 /// The main rate of a point, for a column whose heading has the unit: of good responses, of events
-/// in a fan-out, of connections for devices. Its bounds if it has some, `?` if it is not known, a
-/// dash if nothing was measured.
+/// in a fan-out, of connections for devices.
 pub(crate) fn rate_cell(point: &Point) -> String {
-    or_dash(figures::value_of(point, Figure::Rate), |rate| match rate {
-        Value::Known(rate) => show_count(rate),
-        Value::Unknown(_) => "?".to_string(),
-        Value::Between { low, high: None, .. } => format!(">{}", show_count(low)),
-        Value::Between { low, high: Some(high), .. } => {
-            format!("{}..{}", show_count(low), show_count(high))
-        }
-    })
+    figure(point, Figure::Rate)
 }
 
 /// The planned rate of a point whose requests are planned.
@@ -208,19 +212,6 @@ pub(crate) fn few_phrase(point: &Point) -> Option<String> {
     })
 }
 
-/// The share of events that were delivered, percent: `>90` when more of them may have been, both
-/// bounds when a gate leaves two, `?` when it is not known.
-pub(crate) fn delivery_cell(point: &Point) -> String {
-    or_dash(figures::value_of(point, Figure::Delivery), |share| match share {
-        Value::Known(share) => delivered(share),
-        Value::Unknown(_) => "?".to_string(),
-        Value::Between { low, high: Some(high), .. } if high < 1.0 => {
-            format!("{}..{}", delivered(low), delivered(high))
-        }
-        Value::Between { low, .. } => format!(">{}", delivered(low)),
-    })
-}
-
 /// Events that are missing of those expected: `<12` when fewer may be, `?` when that is not known.
 pub(crate) fn missing_cell(point: &Point, show: impl Fn(u64, u64) -> String) -> String {
     let delivery = point.events().and_then(|events| events.delivery);
@@ -238,12 +229,7 @@ pub(crate) fn missing_cell(point: &Point, show: impl Fn(u64, u64) -> String) -> 
 
 /// A part of a whole, percent. It shows `0` only for none, and `100` only for all.
 pub(crate) fn share(part: u64, of: u64) -> String {
-    let exact = 100.0 * part as f64 / of.max(1) as f64;
-    match percent(exact).as_str() {
-        "0" | "0.00" if part > 0 => "<0.01".to_string(),
-        "100" if part < of => ">99.9".to_string(),
-        shown => shown.to_string(),
-    }
+    show_part(100.0 * part as f64 / of.max(1) as f64)
 }
 /// Responses by status, the most frequent first; by class where the record has no codes.
 pub(crate) fn statuses(point: &Point) -> Vec<(String, u64)> {
@@ -364,15 +350,6 @@ pub(crate) fn count(value: u64) -> String {
     show_count(value as f64)
 }
 
-/// A percentage for a column whose heading has the unit: `0.04`, `7.3`, `0`.
-pub(crate) fn percent(value: f64) -> String {
-    match value.abs() {
-        v if v >= 99.95 || v == 0.0 => format!("{value:.0}"),
-        v if v >= 0.095 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
-}
-
 /// Share of failures from which a note says what CPU time per request includes.
 const MIXED_MIN: f64 = 0.01;
 
@@ -394,13 +371,6 @@ pub(crate) fn mixed_cost(point: &Point) -> Option<String> {
         .map(|share| format!("{share} % of the requests had no response"));
     let parts: Vec<_> = bad.into_iter().chain(without).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-/// The share of events that were delivered, percent. It is truncated, not rounded, so that `100`
-/// means all.
-pub(crate) fn delivered(share: f64) -> String {
-    let cut = (share * 1e5 + 1e-6).floor() / 1e3;
-    if share > 0.0 && cut == 0.0 { "<0.001".to_string() } else { format!("{cut}") }
 }
 
 /// A text in at most `room` columns, shortened in the middle: both ends of a URL matter most.
@@ -553,13 +523,16 @@ pub(crate) fn is_partial(run: &Run, point: &Point) -> bool {
     }
 }
 
-/// Figures that every table of points shows.
-const SHOWN: [Figure; 5] = [Figure::Rate, Figure::P50, Figure::P99, Figure::P99_9, Figure::MAX];
+/// The rate and the times that tables of levels always show.
+fn shown_figures() -> impl Iterator<Item = Figure> {
+    let places = OF_LEVELS.iter().filter(|place| !place.is_detail).map(|place| place.figure);
+    places.filter(|figure| *figure == Figure::Rate || figure.is_latency())
+}
 
 /// The shown figures of a point that have bounds or are not known although something was measured.
 /// A percentile among failed requests is left out: its cell already shows that.
 pub(crate) fn struck(point: &Point) -> impl Iterator<Item = (Figure, &Standing)> {
-    let standings = SHOWN.into_iter().map(|figure| (figure, point.standing.of(figure)));
+    let standings = shown_figures().map(|figure| (figure, point.standing.of(figure)));
     standings.filter(|(figure, standing)| match standing {
         Standing::Sound => false,
         Standing::Bounded { high, .. } => high.is_some() || *figure == Figure::Rate,
@@ -622,7 +595,7 @@ pub(crate) fn point_mark(point: &Point) -> String {
 
 /// A point in words: `400 connections, depth 10, 20k/s asked, visit 2`.
 pub(crate) fn point_phrase(point: &Point) -> String {
-    let mut shown = plural(u64::from(point.load.connections), point.subject.words().one);
+    let mut shown = plural(u64::from(point.load.connections), point.main().words().one);
     if point.load.depth > 1 {
         shown.push_str(&format!(", depth {}", point.load.depth));
     }
@@ -640,7 +613,7 @@ pub(crate) fn point_heading(run: &Run) -> &'static str {
     let points = &run.record.points;
     let plain =
         |point: &Point| point.load.depth == 1 && point.load.rate.is_none() && point.attempt == 1;
-    let heading = |point: &Point| point.subject.words().heading;
+    let heading = |point: &Point| point.main().words().heading;
     match points.first() {
         _ if !points.iter().all(plain) => "point",
         Some(first) if points.iter().all(|point| heading(point) == heading(first)) => {
@@ -655,6 +628,7 @@ mod tests {
     use super::*;
     use model::histogram::Summary;
     use model::run::StartInfo;
+    use model::units::show_at_least;
     use model::verdict::CeilingKind;
 
     #[test]
@@ -685,14 +659,14 @@ mod tests {
     fn a_percentile_among_unsent_requests_is_a_lower_bound() {
         let mut run = fixtures::load_unwatched();
         let point = &mut run.record.points[0];
-        let known = latency(point, Figure::P50);
+        let known = figure(point, Figure::P50);
         assert!(!known.starts_with('>') && known != "-", "{known}");
         point.latency_ns.p99 = None;
-        assert_eq!(latency(point, Figure::P99), "-");
+        assert_eq!(figure(point, Figure::P99), "-");
         let bound = Summary { p99: Some(2_000_000_000), ..Summary::default() };
         point.latency_at_least_ns = Some(bound);
-        assert_eq!(latency(point, Figure::P99), ">2.00s");
-        assert_eq!(latency(point, Figure::P50), known);
+        assert_eq!(figure(point, Figure::P99), ">2.00s");
+        assert_eq!(figure(point, Figure::P50), known);
     }
 
     use crate::fixtures;
@@ -713,20 +687,20 @@ mod tests {
     fn a_late_generator_leaves_two_bounds_of_the_time_to_connect() {
         let mut run = fixtures::churn_turnover();
         let point = &mut run.record.points[0];
+        let known = figure(point, Figure::P99);
         let turnover = fixtures::turnover(point);
-        let known = connect_time(turnover, Figure::P99);
         let connect_ns =
             Summary { p50: Some(1_000_000), p99: Some(12_000_000), ..Summary::default() };
         let connect_punctual_ns = Summary { p99: Some(3_000_000), ..connect_ns.clone() };
         turnover.starts =
             Some(StartInfo { connect_ns, connect_punctual_ns, ..StartInfo::default() });
-        assert_ne!(connect_time(turnover, Figure::P99), known, "from the plan");
-        assert_eq!(connect_time(turnover, Figure::P99), "3.00ms..12.0ms");
-        assert_eq!(connect_time(turnover, Figure::P50), "1.00ms");
+        assert_ne!(figure(point, Figure::P99), known, "from the plan");
+        assert_eq!(figure(point, Figure::P99), "3.00ms..12.0ms");
+        assert_eq!(figure(point, Figure::P50), "1.00ms");
         let said = struck_phrases(&run.record.points[0]);
         assert!(said.iter().any(|one| one.starts_with("connect p99 is bounded")), "{said:?}");
         assert_eq!(mark_of(&run, &run.record.points[0]), Mark::Caution);
-        let bounds = visit::bounds(&run.record);
+        let bounds = figures::visit::bounds(&run.record);
         assert_eq!(bounds.get(&model::figure::Figure::P99), Some(&(3e6, Some(12e6))));
     }
 
@@ -734,12 +708,13 @@ mod tests {
     fn events_that_may_have_arrived_are_bounds() {
         let mut run = fixtures::fanout();
         let point = &mut run.record.points[0];
-        let share = delivered(point.events().unwrap().delivery_share.unwrap());
-        assert_eq!(delivery_cell(point), share);
+        let share =
+            format!("{} %", show_at_least(100.0 * point.events().unwrap().delivery_share.unwrap()));
+        assert_eq!(figure(point, Figure::Delivery), share);
         let by = "the subscribers were late".to_string();
         let bounded = Standing::Bounded { low: 0.5, high: Some(1.0), by };
         point.standing.add(Figure::Delivery, bounded);
-        assert_eq!(delivery_cell(point), ">50");
+        assert_eq!(figure(point, Figure::Delivery), ">50 %");
         let missing = point.events().unwrap().delivery.unwrap().missing;
         assert_eq!(
             missing_cell(point, |missing, _| count(missing)),
@@ -824,7 +799,8 @@ mod tests {
 
     #[test]
     fn what_is_not_all_does_not_look_like_all() {
-        let shown = [1.0, 0.9, 0.999_999_9, 0.123_456, 1e-9, 0.0].map(delivered);
+        let shown =
+            [1.0, 0.9, 0.999_999_9, 0.123_456, 1e-9, 0.0].map(|share| show_at_least(100.0 * share));
         assert_eq!(shown, ["100", "90", "99.999", "12.345", "<0.001", "0"]);
     }
 

@@ -142,7 +142,7 @@ fn figures_of(of: &Measured, name: &str) -> BTreeMap<Figure, Value> {
 
 /// The figures of one run.
 pub fn of_run(run: &Run) -> BTreeMap<Figure, Value> {
-    let all = model::visit::bounds(&run.record);
+    let all = ::figures::visit::bounds(&run.record);
     let value = |(figure, middle): (Figure, f64)| {
         let bounds = all.get(&figure).map(|(low, high)| match high {
             None => format!(">{}", shown(figure, *low)),

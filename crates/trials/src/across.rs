@@ -13,6 +13,7 @@ use crate::contrast::{Conclusion, Contrast, Rules, conclude, hold, holm};
 use crate::experiment::load as load_of;
 use crate::settings::{cut, differences, flatten};
 use crate::visited::ends_of;
+use figures::visit::{bounds as bounds_of, figures, is_at_least};
 use judge::{stats, steady};
 use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
 use model::analysis::{HostSeen, VisitSeen};
@@ -22,7 +23,7 @@ use model::load::Question;
 use model::option::{self, About};
 use model::order::OrderBy as _;
 use model::run::Record;
-use model::visit::{best_point, bounds as bounds_of, figures, is_at_least};
+use model::visit::best_point;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,12 +9,13 @@ use crate::contrast::{Contrast, PAIRS_MIN, Rules, conclude};
 pub use crate::visited::Visited;
 use crate::visited::{End, Logs};
 use crate::{contrast, course, effects, outliers};
+use figures::visit::{bounds, figures, is_at_least};
 use judge::{conditions, hosts, stats};
 use model::analysis::{Analysis, Effect, Excluded, Floor, HostSeen, VisitSeen};
 use model::experiment::{self, CellSummary, Conclusion, Design, Ended, Experiment};
 use model::figure::Figure;
 use model::run::{Record, Run};
-use model::visit::{best_point, bounds, figures, is_at_least};
+use model::visit::best_point;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What follows from all visits.

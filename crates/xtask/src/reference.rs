@@ -1,6 +1,6 @@
 //! `cargo xtask reference`: writes the pages of docs/reference from the code they describe.
 //!
-//! Module docs describe gates, walls and knobs; the definitions of the record are a table in `lab`.
+//! Module docs describe gates, walls and knobs; the definitions of the record are a table in `figures`.
 //! The pages repeat these texts for readers without the code, and tidy reports stale pages.
 
 mod gates;
@@ -170,7 +170,7 @@ fn record(tree: &Tree) -> Result<String> {
          whole nanoseconds, rates are per second, `null` means \"not measured\" and never zero. \
          Every record contains these definitions under `definitions`.",
     );
-    let source = text_of(tree, "crates/lab/src/definitions.rs").context("the definitions")?;
+    let source = text_of(tree, "crates/figures/src/definitions.rs").context("the definitions")?;
     for (path, text) in pairs_of(source)? {
         page += &format!("\n## `{path}`\n\n{}\n", wrapped(&text));
     }
@@ -253,10 +253,7 @@ mod tests {
                 "pub const GATES: &[Listed] = &[\n    \
                  gate(GateId::Sum, W, sum::check, &[Figure::Rate], Leaves::Nothing),\n];\n",
             ),
-            (
-                "crates/model/src/figure.rs",
-                "impl fmt::Display for Figure Self::Rate => \"rate\",\n",
-            ),
+            ("crates/model/src/figure.rs", "fn facts( Self::Rate => facts(\"rate\",\n"),
             ("docs/reference/gates.md", page),
         ])
     }

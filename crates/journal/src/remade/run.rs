@@ -55,7 +55,7 @@ pub(super) fn times_open(run: &Run) -> Option<String> {
         return Some(format!("its times are as {} printed them", tool.generator.name()));
     }
     let (_, point) = best_point(&run.record)?;
-    let what = point.subject.words().times?;
+    let what = point.main().words().times?;
     Some(format!("{what}: the record has their percentiles, and no run keeps the distribution"))
 }
 

@@ -1,18 +1,14 @@
 //! A summary in Markdown, for the page of a CI job: the verdict, failures, and figures.
 
 use super::{CaseOutcome, Report};
-use crate::page::Block;
+use crate::page::{Block, Row};
+use crate::sections::levels::{self, About};
 use crate::sections::{conclusion, summary};
-use crate::wording::{
-    count, main_failed, main_times, missing_cell, or_dash, point_phrase, rate_cell, share,
-    unsent_phrase,
-};
+use crate::wording::or_dash;
 use model::experiment::Experiment;
-use model::figure::Figure;
 use model::objective::Expectation;
 use model::printable::printable;
-use model::run::{Point, Run};
-use model::subject::Subject;
+use model::run::Run;
 
 /// Most rows of a table: the page of a job is not a full report.
 const ROWS_MAX: usize = 30;
@@ -32,10 +28,16 @@ pub fn of_run(run: &Run, report: &Report) -> String {
         let head = ["expectation", "", "measured", "bound", "margin"];
         text += &table(&head, record.expectations.iter().map(expectation).collect());
     }
-    let row = |point: &Point| [vec![point_phrase(point)], figures_of(point)].concat();
-    let head = head(&record.points);
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    text += &table(&head, record.points.iter().map(row).collect());
+    let points = &record.points;
+    text.extend(levels::table(run, About::of(points), false).map(|levels| {
+        let titles = levels.columns.iter().map(|column| column.title.as_str());
+        let cells = |row: Row| {
+            let named = row.cells.into_iter().zip(titles.clone());
+            named.filter(|(_, title)| !title.is_empty()).map(|(cell, _)| cell).collect()
+        };
+        let rows = levels.rows.into_iter().map(cells).collect();
+        table(&titles.clone().filter(|title| !title.is_empty()).collect::<Vec<_>>(), rows)
+    }));
     text + &format!("ceiling {}, run {}\n\n", plain(&record.version), plain(&record.id))
 }
 
@@ -68,47 +70,6 @@ fn cases(report: &Report, word: &str) -> String {
         vec![case.name.clone(), word.to_string(), said.clone()]
     });
     table(&[word, "", "because"], rows.collect())
-}
-
-/// Figures of a level, each with its name.
-pub(super) fn figures(point: &Point) -> Vec<String> {
-    let units = [if point.is_held() { "" } else { "/s" }, "", "", ""];
-    let figures = figures_of(point).into_iter().zip(point.subject.words().figures).zip(units);
-    figures.map(|((figure, name), unit)| format!("{name} {figure}{unit}")).collect()
-}
-
-/// Headings of the figures of levels.
-fn head(points: &[Point]) -> Vec<String> {
-    let subject = points.first().map_or(&Subject::Requests(None), |point| &point.subject);
-    let names = subject.words().figures;
-    let is_held = matches!(subject, Subject::Held(_));
-    let first = if is_held { names[0].to_string() } else { format!("{}, 1/s", names[0]) };
-    let rest = names[1..].iter().map(ToString::to_string);
-    ["load".to_string(), first].into_iter().chain(rest).collect()
-}
-
-fn figures_of(point: &Point) -> Vec<String> {
-    let part = |some: u64, of: u64| {
-        let part = (of > 0).then(|| format!("{} %", share(some, of)));
-        or_dash(part, |part| part)
-    };
-    let made = match point.is_held() {
-        true => count(point.connections.opened),
-        false => rate_cell(point),
-    };
-    let failed = match &point.subject {
-        Subject::Events(_) => missing_cell(point, part),
-        Subject::Requests(_) => {
-            // As everywhere: of those sent. Those that were never sent have a phrase of their own.
-            let requests = &point.requests;
-            let failed = part(requests.failed + requests.unanswered, requests.sent);
-            let parts = std::iter::once(failed).chain(unsent_phrase(point));
-            parts.collect::<Vec<_>>().join(", ")
-        }
-        _ => main_failed(point),
-    };
-    let [p50, p99] = main_times(point, [Figure::P50, Figure::P99]);
-    vec![made, p50, p99, failed]
 }
 
 fn heading(report: &Report) -> String {
@@ -185,6 +146,7 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::fixtures;
+    use crate::sections::levels::phrases;
     use model::ending::Strictness;
 
     #[test]
@@ -202,20 +164,18 @@ mod tests {
 
     #[test]
     fn devices_and_subscribers_have_their_own_figures() {
-        let first = |run: Run| figures(&run.record.points[0]);
+        let first = |run: Run| phrases(&run.record.points[0]);
         let turnover = first(fixtures::churn_turnover());
-        assert_eq!(
-            (turnover[0].as_str(), turnover[3].as_str()),
-            ("connections 1920/s", "failed 0.05 %")
-        );
+        let ends = (turnover[0].as_str(), turnover.last().unwrap().as_str());
+        assert_eq!(ends, ("conns 1920/s", "failed 0.05 %"));
         assert!(turnover[1].starts_with("connect p50 ") && !turnover[1].ends_with('-'));
-        assert_eq!(first(fixtures::churn_held())[0], "held 2000");
+        assert_eq!(first(fixtures::churn_held())[0], "opened 2000");
         let run = fixtures::fanout();
-        let events = figures(&run.record.points[1]);
-        assert!(events[0].starts_with("events ") && events[3] == "missing 10.0 %", "{events:?}");
+        let events = phrases(&run.record.points[1]);
+        assert!(events[0].starts_with("events ") && events[1] == "delivery 90 %", "{events:?}");
         let text = of_run(&run, &Report::of_run(&run, Strictness::OfFigure));
         assert!(
-            text.contains("| load | events, 1/s | stale p50 | stale p99 | missing |"),
+            text.contains("| subs | events/s | delivery | stale p50 | p90 | p99 | p99.9 | max |"),
             "{text}"
         );
     }
@@ -225,7 +185,7 @@ mod tests {
         let mut run = fixtures::ramp_quota();
         let point = &mut run.record.points[0];
         (point.requests.sent, point.requests.failed) = (1_000_000, 3);
-        assert_eq!(figures(point)[3], "failed <0.01 %");
+        assert_eq!(phrases(point).last().unwrap(), "failed <0.01 %");
     }
 
     #[test]
@@ -234,8 +194,8 @@ mod tests {
         let requests = &mut run.record.points[0].requests;
         (requests.sent, requests.failed, requests.unanswered) = (9_000, 90, 0);
         (requests.planned, requests.unsent) = (Some(10_000), 1_000);
-        let told = figures(&run.record.points[0]).pop().unwrap();
-        assert_eq!(told, "failed 1.0 %, 1000 of 10.0k never sent");
+        let told = phrases(&run.record.points[0]);
+        assert_eq!(told[told.len() - 2..], ["failed 1.0 %", "unsent 1000"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod annotations;
 pub mod junit;
 pub mod markdown;
 
+use crate::sections::levels::phrases;
 use crate::sections::{bound_line, is_expected};
 use crate::wording::{failed_gates, point_phrase};
 use model::across::{Decided, Outcome as Holds};
@@ -199,7 +200,7 @@ fn levels(record: &Record) -> Vec<Case> {
         outcome: match point.claim() {
             Claim::NotKnown(why) => CaseOutcome::Skipped(why.to_string()),
             Claim::OfGenerator => CaseOutcome::Skipped("the generator was the wall".to_string()),
-            Claim::Known => CaseOutcome::Passed(markdown::figures(point).join(", ")),
+            Claim::Known => CaseOutcome::Passed(phrases(point).join(", ")),
         },
         time_s: point.load.duration_s,
     };

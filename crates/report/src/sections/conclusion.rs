@@ -5,6 +5,7 @@ use super::visits::{axis_of, title, value_of};
 use crate::axis::shown;
 use crate::page::{Banner, Mark, Tone};
 use crate::wording::{band, change, change_within, mark_of, plural, sentence};
+use figures::visit::{bounds, is_nothing, is_nothing_of_tool};
 use model::claim::Claim;
 use model::experiment::{
     CellResult, CellSummary, Conclusion, Contrast, Design, Ended, Experiment, Fate,
@@ -12,7 +13,6 @@ use model::experiment::{
 use model::figure::Figure;
 use model::order::OrderBy as _;
 use model::run::Run;
-use model::visit::{bounds, is_nothing, is_nothing_of_tool};
 use std::collections::BTreeMap;
 
 /// More cells than these are counted in the sentence and named below it.

@@ -1,7 +1,7 @@
 //! Runs with connections that come and go, side by side: their rates and times to connect.
 
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Series, Table, View};
-use crate::wording::{connect_time, count, mark_of, or_dash, point_phrase, rate_cell};
+use crate::wording::{count, figure_cells, mark_of, or_dash, point_phrase, rate_cell};
 use model::figure::Figure;
 use model::histogram::Summary;
 use model::run::{Point, Run, TurnoverInfo};
@@ -40,8 +40,8 @@ pub fn connecting<'a>(runs: impl Iterator<Item = (String, &'a Run)>) -> Vec<Bloc
         let mut cells = vec![name, point_phrase(point)];
         cells.push(rate_cell(point));
         cells.push(or_dash(turnover.planned_rate, show_count));
-        let figures = [Figure::P50, Figure::P90, Figure::P99, Figure::MAX];
-        cells.extend(figures.map(|figure| connect_time(turnover, figure)));
+        let times = [Figure::P50, Figure::P90, Figure::P99, Figure::MAX];
+        cells.extend(figure_cells(point, times));
         cells.push(count(turnover.syn_retries.values().sum()));
         table.push(mark_of(run, point), cells);
     }

@@ -1,13 +1,10 @@
 //! Events: how many arrived, the share of those expected, and how stale they were.
 
+use super::levels::{self, About};
 use super::timeline;
-use crate::page::{Axis, Block, Chart, ChartShape, Column, Table};
-use crate::wording::{
-    best_point, count, delivery_cell, main_times, mark_of, microseconds, missing_cell, ns, plural,
-    point_heading, point_mark, rate_cell,
-};
+use crate::page::{Axis, Block, Chart, ChartShape, Table};
+use crate::wording::{best_point, count, ns, plural, point_mark};
 use model::fanout::EventInfo;
-use model::figure::Figure;
 use model::run::{Point, Run};
 use model::unit::Unit;
 
@@ -23,29 +20,16 @@ pub fn table(run: &Run) -> Vec<Block> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let mut columns = vec![Column::numbers(point_heading(run)), Column::numbers("events/s")];
-    columns.extend(["delivery %", "missing"].map(Column::numbers));
-    columns.extend(["stale p50", "p99", "max"].map(Column::numbers));
-    columns.push(Column::numbers("lost"));
-    let costs = ["client us/ev", "server us/ev"];
-    columns.extend(costs.map(|title| Column::numbers(title).rank(1)));
-    let mut table = Table::new(columns);
-    for (point, events) in &rows {
-        let mut cells = vec![point_mark(point), rate_cell(point), delivery_cell(point)];
-        cells.push(missing_cell(point, |missing, _| count(missing)));
-        cells.extend(main_times(point, [Figure::P50, Figure::P99, Figure::MAX]));
-        cells.push(count(events.subscribers.lost));
-        cells.extend([events.client_us_per_event, events.server_us_per_event].map(microseconds));
-        table.push(mark_of(run, point), cells);
-    }
+    let mut notes: Vec<String> = Vec::new();
     for (point, events) in rows {
-        for note in notes(point, events) {
-            if !table.notes.contains(&note) {
-                table.notes.push(note);
+        for note in self::notes(point, events) {
+            if !notes.contains(&note) {
+                notes.push(note);
             }
         }
     }
-    vec![Block::Table(table)]
+    let table = levels::table(run, About::Events, true);
+    table.map(|table| Block::Table(Table { notes, ..table })).into_iter().collect()
 }
 
 fn notes(point: &Point, events: &EventInfo) -> Vec<String> {

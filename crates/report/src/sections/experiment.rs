@@ -10,7 +10,7 @@ use super::{
 };
 use crate::page::{Block, Column, Dots, Fact, Folded, Mark, Page, Table};
 use crate::wording::{
-    delivery_cell, main_times, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
+    figure, figure_cells, mark_of, microseconds, mixed_cost, named_wall, ns, or_dash, plural,
     rate_cell, rate_of, wall_mark, wall_phrase,
 };
 use model::claim::Claim;
@@ -264,7 +264,7 @@ fn row(of: &Experiment, cell: &CellResult, run: Option<&Run>) -> (Mark, Vec<Stri
 fn of_point(point: Option<&Point>) -> [Option<f64>; 5] {
     let times = point.and_then(Point::main_times);
     let time = |ns: Option<u64>| ns.map(|ns| ns as f64);
-    let (client_us, server_us) = point.map_or((None, None), Point::main_costs);
+    let (client_us, server_us) = point.map_or((None, None), |point| point.main().costs());
     let rate = point.filter(|point| rate_of(point).is_some()).map(Point::headline_rate);
     let p50 = time(times.and_then(|times| times.p50));
     [rate, p50, time(times.and_then(|times| times.p99)), client_us, server_us]
@@ -301,8 +301,8 @@ fn events(experiment: &Experiment, runs: &[Option<Run>]) -> Option<Block> {
         if point.events().is_none() {
             continue;
         }
-        let mut cells = vec![visit_name(cell), rate_cell(point), delivery_cell(point)];
-        cells.extend(main_times(point, [Figure::P50, Figure::P99]));
+        let mut cells = vec![visit_name(cell), rate_cell(point), figure(point, Figure::Delivery)];
+        cells.extend(figure_cells(point, [Figure::P50, Figure::P99]));
         cells.push(show_count(point.rate));
         table.push(mark_of(run, point), cells);
     }
@@ -525,7 +525,7 @@ mod tests {
         let seen = |(cell, run): (&CellResult, Option<&Run>)| {
             let (cell, block) = (cell.name.clone(), cell.block);
             let (figures, wall, conditions) = (figures(run?), None, Conditions::default());
-            let bounds = model::visit::bounds(&run?.record);
+            let bounds = figures::visit::bounds(&run?.record);
             let (rate_is_at_least, load) = (false, None);
             Some(VisitSeen {
                 cell,

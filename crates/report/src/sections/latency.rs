@@ -1,7 +1,7 @@
 //! The full distribution of latency.
 
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Mark, Series, Table, View};
-use crate::wording::{best_point, count, latency, mark_of, ns, or_dash, point_heading};
+use crate::wording::{best_point, cell, count, mark_of, ns, or_dash, point_heading};
 use crate::wording::{plural, point_mark, point_phrase};
 use model::figure::Figure;
 use model::histogram::{Histogram, SAMPLES_BEYOND, Summary, rank_of};
@@ -102,7 +102,7 @@ const LATENCY: &str = "latency";
 fn figure(point: &Point, measure: &Measure, statistic: &Statistic) -> String {
     let value_ns = (measure.pick)(point).and_then(statistic.pick);
     let standing = statistic.figure.filter(|_| measure.name == LATENCY && value_ns.is_some());
-    standing.map_or_else(|| ns(value_ns), |of| latency(point, of))
+    standing.map_or_else(|| ns(value_ns), |of| cell(point.as_requests(), of))
 }
 
 /// Percentiles: one per row for a single point, one row per point otherwise.

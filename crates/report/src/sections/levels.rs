@@ -1,28 +1,219 @@
-//! The table: one row per visit of a level.
+//! The tables with a row for each visit of a level.
 
 use crate::page::{Block, Column, Mark, Table};
+use crate::text::spark::bar;
 use crate::wording::{
-    asked_rate, count, is_partial, latency, mark_of, microseconds, mixed_cost, ns, or_dash,
-    point_mark, rate_cell, rate_of, struck_phrases, wall_mark, wall_phrase,
+    asked_rate, cell, count, failed, is_partial, mark_of, missing_cell, mixed_cost, ns, or_dash,
+    point_mark, rate_of, struck_phrases, wall_mark, wall_phrase,
 };
+use figures::book::OF_LEVELS;
+use figures::value_in;
 use model::claim::Claim;
 use model::figure::Figure;
 use model::load::LoadModel;
-use model::run::{Point, Run};
+use model::run::{Point, Run, TurnoverInfo};
+use model::subject::Account;
 use model::tick::ErrorClass;
 use model::units::show_count;
 
+/// What the rows of a table are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    /// Requests; in a fan-out, those of the writers.
+    Requests,
+    /// Connections that come and go, or are held.
+    Connections,
+    /// Events of subscribers.
+    Events,
+}
+
+impl About {
+    /// What these points are about.
+    pub(crate) fn of(points: &[Point]) -> Self {
+        match points {
+            _ if points.iter().any(|point| point.events().is_some()) => Self::Events,
+            [_, ..] if points.iter().all(Point::is_of_devices) => Self::Connections,
+            _ => Self::Requests,
+        }
+    }
+
+    /// The points with it.
+    fn rows(self, points: &[Point]) -> Vec<Account<'_>> {
+        let of = |point| match self {
+            Self::Requests => Some(Point::as_requests(point)),
+            Self::Connections => point.as_connections(),
+            Self::Events => point.events().map(|_| point.main()),
+        };
+        points.iter().filter_map(of).collect()
+    }
+}
+
 /// A column and how to fill it.
-struct LevelCell {
+struct LevelColumn {
     column: Column,
-    cell: fn(&Point) -> String,
+    cell: Box<dyn Fn(Account<'_>) -> String>,
 }
 
-fn figure(column: Column, cell: fn(&Point) -> String) -> LevelCell {
-    LevelCell { column, cell }
+fn filled(column: Column, cell: impl Fn(Account<'_>) -> String + 'static) -> LevelColumn {
+    LevelColumn { column, cell: Box::new(cell) }
 }
 
-/// One row per point; columns without information in this run are left out.
+/// A row for each level that has what the table is about: its load, the figures of the book, and
+/// what only it counts. Details are columns for those who look for evidence.
+pub(crate) fn table(run: &Run, about: About, is_detail: bool) -> Option<Table> {
+    let rows = about.rows(&run.record.points);
+    let mut columns = load_columns(&rows);
+    columns.extend(figure_columns(&rows, about, is_detail));
+    columns.extend(counted(&rows, about, is_detail));
+    let mut table = Table::new(columns.iter().map(|column| column.column.clone()).collect());
+    for of in &rows {
+        let cells = columns.iter().map(|column| (column.cell)(*of)).collect();
+        table.push(mark_of(run, of.point), cells);
+    }
+    (!rows.is_empty()).then_some(table)
+}
+
+/// The figures of a point with their names: `rate 48.2k/s`, `p50 1.20ms`.
+pub(crate) fn phrases(point: &Point) -> Vec<String> {
+    let (points, about) = (std::slice::from_ref(point), About::of(std::slice::from_ref(point)));
+    let rows = about.rows(points);
+    let Some(of) = rows.first() else { return Vec::new() };
+    let mut columns = figure_columns(&rows, about, false);
+    columns.extend(counted(&rows, about, false));
+    let named = columns.iter().filter(|column| !column.column.title.is_empty());
+    let phrase = |column: &LevelColumn| {
+        let (title, cell) = (&column.column.title, (column.cell)(*of));
+        match title.strip_suffix("/s") {
+            Some(name) => format!("{name} {cell}/s"),
+            None => format!("{title} {cell}"),
+        }
+    };
+    named.map(phrase).collect()
+}
+
+fn load_columns(rows: &[Account<'_>]) -> Vec<LevelColumn> {
+    let any = |has: fn(&Point) -> bool| rows.iter().any(|of| has(of.point));
+    let heading = rows.first().map_or("conns", |of| of.point.main().words().heading);
+    let asks = |point: &Point| asked_rate(point).or(point.load.rate.filter(|_| !point.asks()));
+    let mut columns = vec![filled(Column::numbers(heading), |of| {
+        let point = of.point;
+        let visit = if point.attempt > 1 { format!("#{}", point.attempt) } else { String::new() };
+        format!("{}{visit}", count(u64::from(point.load.connections)))
+    })];
+    if any(|point| point.load.depth > 1) {
+        let depth = |of: Account<'_>| count(u64::from(of.point.load.depth));
+        columns.push(filled(Column::numbers("depth"), depth));
+    }
+    if rows.iter().any(|of| asks(of.point).is_some()) {
+        let asked = move |of: Account<'_>| or_dash(asks(of.point), show_count);
+        columns.push(filled(Column::numbers("asked/s"), asked));
+    }
+    columns
+}
+
+/// Those of the book.
+fn figure_columns(rows: &[Account<'_>], about: About, is_detail: bool) -> Vec<LevelColumn> {
+    let words = rows.first().map(|of| of.words());
+    let (mut columns, mut has_times) = (Vec::new(), false);
+    for place in OF_LEVELS.iter().filter(|place| is_detail || !place.is_detail) {
+        let figure = place.figure;
+        let is_there = |of: &Account<'_>| value_in(*of, figure).is_some();
+        if place.rank > 0 && !rows.iter().any(is_there) {
+            continue;
+        }
+        let title = match words {
+            Some(words) if figure == Figure::Rate => words.rate.to_string(),
+            Some(words) if figure.is_time() && !has_times => {
+                format!("{}{}", words.times_are, figure.heading())
+            }
+            _ => figure.heading().to_string(),
+        };
+        has_times |= figure.is_time();
+        let column = Column::numbers(&title).rank(place.rank);
+        columns.push(filled(column, move |of| match of.point.is_held() {
+            true if figure == Figure::Rate => count(of.point.connections.opened),
+            _ => cell(of, figure),
+        }));
+        if figure == Figure::Rate && about == About::Requests && !is_detail {
+            let rates = rows.iter().filter_map(|of| rate_of(of.point));
+            let most = rates.max_by(f64::total_cmp).unwrap_or(0.0).max(1.0);
+            columns.push(filled(Column::words("").rank(7), move |of| {
+                rate_of(of.point).map_or_else(String::new, |rate| bar(rate / most, BAR))
+            }));
+        }
+    }
+    columns
+}
+
+/// Columns of a bar.
+const BAR: usize = 9;
+
+/// What only one kind of rows counts.
+fn counted(rows: &[Account<'_>], about: About, is_detail: bool) -> Vec<LevelColumn> {
+    let mut columns = Vec::new();
+    let numbers = |title: &str, rank: u8, cell: fn(Account<'_>) -> String| {
+        filled(Column::numbers(title).rank(rank), cell)
+    };
+    if about == About::Events {
+        columns.push(numbers("missing", 5, |of| missing_cell(of.point, |some, _| count(some))));
+        columns.push(numbers("lost", 2, |of| {
+            or_dash(of.point.events(), |events| count(events.subscribers.lost))
+        }));
+        return columns;
+    }
+    let points = || rows.iter().map(|of| of.point);
+    if about == About::Requests && is_detail {
+        if !points().all(is_kept_busy) {
+            let in_flight = |of: Account<'_>| or_dash(of.point.in_flight.mean, show_count);
+            columns.push(numbers("in flight", 4, in_flight));
+        }
+        if !points().all(is_served_fully) {
+            columns.push(numbers("conns served", 3, |of| {
+                let (served, asked) = (of.point.connections.served, of.point.connections.asked);
+                or_dash(rate_of(of.point), |_| format!("{}/{}", count(served), count(asked)))
+            }));
+        }
+    }
+    let failures: fn(Account<'_>) -> String = |of| or_dash(rate_of(of.point), |_| failed(of));
+    columns.push(numbers("failed", 0, failures));
+    if about == About::Requests && points().any(|point| point.requests.unsent > 0) {
+        columns.push(numbers("unsent", 1, |of| count(of.point.requests.unsent)));
+    }
+    if is_detail {
+        columns.push(match about {
+            About::Requests => numbers("err", 2, |of| or_dash(errors(of.point), count)),
+            _ => numbers("err", 2, |of| count(of.failures().0)),
+        });
+    }
+    match about {
+        About::Connections if is_detail => {
+            let turnover = |of: Account<'_>, pick: fn(&TurnoverInfo) -> Option<u64>| {
+                or_dash(of.point.turnover().and_then(pick), count)
+            };
+            let of_turnover = |title: &str, rank: u8, pick: fn(&TurnoverInfo) -> Option<u64>| {
+                filled(Column::numbers(title).rank(rank), move |of| turnover(of, pick))
+            };
+            if points().any(|point| point.starts().is_some()) {
+                columns.push(of_turnover("unsent", 2, |one| Some(one.starts.as_ref()?.unsent)));
+            }
+            let are_held = points().all(Point::is_held);
+            if !are_held {
+                columns.push(of_turnover("opened", 1, |one| Some(one.established)));
+                columns.push(of_turnover("closed by us", 2, |one| Some(one.closed_by_us)));
+            }
+            let by_peer = if are_held { "lost" } else { "by peer" };
+            columns.push(of_turnover(by_peer, 2, |one| Some(one.closed_by_peer)));
+        }
+        About::Requests if is_detail => {
+            let wall = |of: Account<'_>| wall_mark(&of.point.verdict);
+            columns.push(filled(Column::words("wall").rank(1), wall));
+        }
+        _ => {}
+    }
+    columns
+}
+
+/// The levels of requests; columns without information in this run are left out.
 pub fn levels(run: &Run) -> Vec<Block> {
     let points = &run.record.points;
     if !points.is_empty() && points.iter().all(Point::is_of_devices) {
@@ -35,72 +226,8 @@ pub fn levels(run: &Run) -> Vec<Block> {
     if !points.iter().any(Point::asks) {
         return Vec::new();
     }
-    let figures = figures(points);
-    let mut table = Table::new(figures.iter().map(|figure| figure.column.clone()).collect());
-    for point in points {
-        let cells = figures.iter().map(|figure| (figure.cell)(point)).collect();
-        table.push(mark_of(run, point), cells);
-    }
-    table.notes = notes(run);
-    vec![Block::Table(table)]
-}
-
-fn figures(points: &[Point]) -> Vec<LevelCell> {
-    let any = |has: fn(&Point) -> bool| points.iter().any(has);
-    let of_events = points.iter().all(|point| point.events().is_some());
-    let heading = if of_events { "subs" } else { "conns" };
-    let mut figures = vec![figure(Column::numbers(heading), |point| {
-        let visit = if point.attempt > 1 { format!("#{}", point.attempt) } else { String::new() };
-        format!("{}{visit}", count(u64::from(point.load.connections)))
-    })];
-    if any(|point| point.load.depth > 1) {
-        figures.push(figure(Column::numbers("depth"), |p| count(u64::from(p.load.depth))));
-    }
-    if any(|point| point.offered_rate.is_some()) {
-        figures.push(figure(Column::numbers("asked /s"), |p| or_dash(asked_rate(p), show_count)));
-    }
-    figures.push(figure(Column::numbers("rate /s"), |point| {
-        match point.is_of_requests() {
-            true => rate_cell(point),
-            // Of requests; what stands is said of events and of connections.
-            false => or_dash(rate_of(point), show_count),
-        }
-    }));
-    figures.push(figure(Column::numbers("p50"), |point| latency(point, Figure::P50)));
-    figures.push(figure(Column::numbers("p99"), |point| latency(point, Figure::P99)));
-    if any(|point| point.latency_ns.p99_9.is_some()) {
-        figures.push(figure(Column::numbers("p99.9").rank(2), |p| latency(p, Figure::P99_9)));
-        figures.push(figure(Column::numbers("max").rank(6), |p| latency(p, Figure::MAX)));
-    } else {
-        figures.push(figure(Column::numbers("max").rank(2), |p| latency(p, Figure::MAX)));
-    }
-    figures.extend(rest(points));
-    figures
-}
-
-fn rest(points: &[Point]) -> Vec<LevelCell> {
-    let mut figures = Vec::new();
-    if !points.iter().all(is_kept_busy) {
-        let in_flight = |p: &Point| or_dash(p.in_flight.mean, show_count);
-        figures.push(figure(Column::numbers("in flight").rank(4), in_flight));
-    }
-    if !points.iter().all(is_served_fully) {
-        figures.push(figure(Column::numbers("conns served").rank(3), |point| {
-            let (served, asked) = (point.connections.served, point.connections.asked);
-            or_dash(rate_of(point), |_| format!("{}/{}", count(served), count(asked)))
-        }));
-    }
-    figures.push(figure(Column::numbers("err"), |point| or_dash(errors(point), count)));
-    figures.push(figure(Column::numbers("client us/req"), |point| {
-        microseconds(point.cpu.client_us_per_request)
-    }));
-    if points.iter().any(|point| point.cpu.server_us_per_request.is_some()) {
-        figures.push(figure(Column::numbers("server us/req"), |point| {
-            microseconds(point.cpu.server_us_per_request)
-        }));
-    }
-    figures.push(figure(Column::words("wall").rank(1), |point| wall_mark(&point.verdict)));
-    figures
+    let table = table(run, About::Requests, true);
+    table.map(|table| Block::Table(Table { notes: notes(run), ..table })).into_iter().collect()
 }
 
 /// Whether the requests in flight were at their limit in a closed loop, to three digits. A note
@@ -233,7 +360,7 @@ mod tests {
         let mut run = fixtures::ramp_interrupted();
         fixtures::unmeasure(run.record.points.last_mut().unwrap());
         let row = last_row(&run);
-        for column in ["rate /s", "p50", "p99", "max", "conns served", "err", "client us/req"] {
+        for column in ["rate/s", "p50", "p99", "max", "conns served", "err", "client us"] {
             let cell = row.iter().find(|(name, _)| name == column).expect(column);
             assert_eq!(cell.1, "-", "{column}");
         }

@@ -7,16 +7,15 @@ use super::wall_words::{tone_of, wall_sentences};
 use crate::hosts::{Waits, near};
 use crate::page::{Banner, Block, Fact, Tone};
 use crate::wording::{
-    best_point, connect_time, count, delivery_cell, drift, failed_gates, failures_phrase,
-    few_phrase, interval, is_partial, latency, main_times, ns, or_dash, per_second, percent,
-    plural, point_mark, point_phrase, rate_cell, rate_of, unprocessed_hint, unprocessed_phrase,
-    wall_name,
+    best_point, cell, count, drift, failed_gates, failures_phrase, few_phrase, figure,
+    figure_cells, interval, is_partial, ns, or_dash, per_second, percent, plural, point_mark,
+    point_phrase, rate_cell, rate_of, unprocessed_hint, unprocessed_phrase, wall_name,
 };
 use model::claim::{Claim, Unknown};
 use model::figure::Figure;
 use model::fleet::FleetRecord;
 use model::load::{Arrival, Hold, Level, Life, Question};
-use model::run::{Outcome, Point, Record, Run, TurnoverInfo};
+use model::run::{Outcome, Point, Record, Run};
 use model::standing::Standing;
 use model::units::{show_bytes, show_count, show_ns};
 use model::verdict::{CeilingKind, Verdict};
@@ -154,14 +153,14 @@ fn churn_banner(run: &Run) -> Banner {
             });
             format!("{held} connections held{each}")
         }
-        false => connections_phrase(point, turnover),
+        false => connections_phrase(point),
     };
     Banner { tone: tone_of(verdict), text, lines: wall_sentences(verdict) }
 }
 
-fn connections_phrase(point: &Point, turnover: &TurnoverInfo) -> String {
+fn connections_phrase(point: &Point) -> String {
     let times = [Figure::P50, Figure::P99, Figure::MAX];
-    let [p50, p99, max] = times.map(|figure| connect_time(turnover, figure));
+    let [p50, p99, max] = figure_cells(point, times);
     format!(
         "{}/s connections, connect p50 {p50}, p99 {p99}, max {max}, with {}",
         rate_cell(point),
@@ -176,9 +175,8 @@ fn fanout_banner(run: &Run) -> Banner {
     let Some(point) = point.filter(|point| point.events().is_some()) else {
         return ceiling_banner(verdict);
     };
-    let delivery = delivery_cell(point);
-    let delivery = if delivery == "-" { delivery } else { format!("{delivery} %") };
-    let [p50, p99] = main_times(point, [Figure::P50, Figure::P99]);
+    let delivery = figure(point, Figure::Delivery);
+    let [p50, p99] = figure_cells(point, [Figure::P50, Figure::P99]);
     let text = format!(
         "{}/s events received, delivery {delivery}, staleness p50 {p50}, p99 {p99}, with {}",
         rate_cell(point),
@@ -218,7 +216,7 @@ fn told(point: &Point, figure: Figure) -> String {
     let at_least_ns = point.latency_at_least_ns.as_ref().and_then(|low| low.of(figure));
     match (point.latency_ns.of(figure).or(at_least_ns), good_ns) {
         (None, Some(good_ns)) => format!("{} of good responses", ns(Some(good_ns))),
-        _ => latency(point, figure),
+        _ => cell(point.as_requests(), figure),
     }
 }
 
@@ -287,7 +285,7 @@ fn facts(run: &Run) -> Vec<Fact> {
             });
             let label = if is_flat { "Plateau from" } else { "Highest" };
             let figures = match point.devices() {
-                Some(turnover) => connections_phrase(point, turnover),
+                Some(_) => connections_phrase(point),
                 None => figures_phrase(point),
             };
             facts.push(Fact::new(label, figures));
@@ -295,7 +293,7 @@ fn facts(run: &Run) -> Vec<Fact> {
         let ceiling = run.record.verdict.ceiling.as_ref();
         if let Some(knee) = ceiling.and_then(|ceiling| ceiling.knee_in_flight) {
             let knee = show_count(knee as f64);
-            let text = format!("{knee} {}", point.subject.words().knee);
+            let text = format!("{knee} {}", point.main().words().knee);
             facts.push(Fact::new("Knee", text));
         }
         facts.push(Fact::new("CPU", cost_phrase(run, point)));
@@ -411,7 +409,7 @@ fn life_parts(life: &Life) -> Vec<String> {
 fn figures_phrase(point: &Point) -> String {
     let failed = point.requests.failed + point.requests.unanswered;
     let rate = rate_of(point).map_or("-".to_string(), |_| format!("{}/s", rate_cell(point)));
-    let [p50, p99, max] = main_times(point, [Figure::P50, Figure::P99, Figure::MAX]);
+    let [p50, p99, max] = figure_cells(point, [Figure::P50, Figure::P99, Figure::MAX]);
     let of_what = if point.events().is_some() { "staleness " } else { "" };
     let mut phrase =
         format!("{rate} with {}: {of_what}p50 {p50}, p99 {p99}, max {max}", point_phrase(point));

@@ -1,10 +1,8 @@
 //! Connections that come and go: how many, how long they took to open, and which side closed them.
 
-use crate::page::{Block, Column, Table};
-use crate::wording::{
-    connect_time, count, main_times, mark_of, or_dash, plural, point_heading, point_mark, rate_cell,
-};
-use model::figure::Figure;
+use super::levels::{About, table};
+use crate::page::{Block, Table};
+use crate::wording::{count, or_dash, plural, point_mark};
 use model::run::{Point, Run, TurnoverInfo};
 use model::units::{show_bytes, show_count};
 
@@ -15,54 +13,13 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
     if rows.is_empty() {
         return Vec::new();
     }
-    if rows.iter().all(|(point, _)| point.is_held()) {
-        return vec![Block::Table(held(run, &rows))];
+    let mut notes = Vec::new();
+    if rows.iter().any(|(_, turnover)| turnover.starts.is_some()) {
+        notes.push("Time to connect is measured from the planned instant.".to_string());
     }
-    let is_planned = rows.iter().any(|(_, turnover)| turnover.starts.is_some());
-    let mut columns = vec![Column::numbers(point_heading(run)), Column::numbers("conns/s")];
-    columns.extend(is_planned.then(|| Column::numbers("asked/s")));
-    columns.extend(["connect p50", "p99", "max"].map(Column::numbers));
-    columns.extend(["opened", "failed"].map(Column::numbers));
-    columns.extend(is_planned.then(|| Column::numbers("unsent")));
-    columns.extend(["closed by us", "by peer"].map(|title| Column::numbers(title).rank(1)));
-    let mut table = Table::new(columns);
-    for (point, turnover) in &rows {
-        let mut cells = vec![point_mark(point), rate_cell(point)];
-        cells.extend(is_planned.then(|| or_dash(turnover.planned_rate, show_count)));
-        let figures = [Figure::P50, Figure::P99, Figure::MAX];
-        cells.extend(figures.map(|figure| connect_time(turnover, figure)));
-        let counts = [turnover.established, turnover.failed];
-        cells.extend(counts.map(count));
-        cells
-            .extend(is_planned.then(|| or_dash(turnover.starts.as_ref(), |one| count(one.unsent))));
-        cells.extend([turnover.closed_by_us, turnover.closed_by_peer].map(count));
-        table.push(mark_of(run, point), cells);
-    }
-    if is_planned {
-        table.notes.push("Time to connect is measured from the planned instant.".to_string());
-    }
-    for (point, turnover) in rows {
-        table.notes.extend(notes(point, turnover));
-    }
-    vec![Block::Table(table)]
-}
-
-/// Held connections are opened in the ramp-up, before the window, whose figures would be zeros.
-fn held(run: &Run, rows: &[(&Point, &TurnoverInfo)]) -> Table {
-    let mut columns = vec![Column::numbers(point_heading(run))];
-    columns.extend(["opened", "failed", "lost"].map(Column::numbers));
-    columns.extend(["connect p50", "p99", "max"].map(Column::numbers));
-    let mut table = Table::new(columns);
-    for (point, turnover) in rows {
-        let connections = &point.connections;
-        let counts = [connections.opened, connections.failed, turnover.closed_by_peer];
-        let mut cells = vec![point_mark(point)];
-        cells.extend(counts.map(count));
-        cells.extend(main_times(point, [Figure::P50, Figure::P99, Figure::MAX]));
-        table.push(mark_of(run, point), cells);
-        table.notes.extend(notes(point, turnover));
-    }
-    table
+    notes.extend(rows.iter().flat_map(|(point, turnover)| self::notes(point, turnover)));
+    let table = table(run, About::Connections, true);
+    table.map(|table| Block::Table(Table { notes, ..table })).into_iter().collect()
 }
 
 fn notes(point: &Point, turnover: &TurnoverInfo) -> Vec<String> {

@@ -2,13 +2,13 @@
 
 use crate::page::Mark;
 use crate::wording::best_point;
+use figures::visit;
 use model::analysis::VisitSeen;
 use model::claim::Claim;
 use model::experiment::{CellResult, Experiment};
 use model::figure::Figure;
 use model::run::{Point, Run};
 use model::verdict::Named;
-use model::visit;
 use std::collections::BTreeMap;
 
 /// Each visit with its run; without a design, each cell.

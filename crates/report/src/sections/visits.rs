@@ -6,12 +6,13 @@ use super::visited::{
 use crate::axis::shown;
 use crate::page::{Axis, Dot, DotRow, Dots, Mark, Scale};
 use crate::wording::{is_partial, wall_mark};
+use figures::book::measured;
+use figures::visit::{bounds, is_nothing_of_tool};
 use model::claim::Claim;
 use model::experiment::{CellResult, Design, Experiment};
 use model::figure::Figure;
 use model::run::{Point, Run};
 use model::unit::Unit;
-use model::visit::{bounds, figure_of, is_nothing_of_tool};
 
 /// Values that differ by more than this factor need a log axis.
 const FACTOR_MAX: f64 = 4.0;
@@ -117,7 +118,7 @@ pub(super) fn value_of(run: &Run, figure: Figure) -> Option<(f64, Mark)> {
     match figures(run).get(&figure) {
         Some(value) => Some((*value, mark(run, point, figure))),
         None => {
-            let value = figure_of(point, figure).filter(|value| *value > 0.0)?;
+            let value = measured(point, figure).filter(|value| *value > 0.0)?;
             Some((value, Mark::Broken))
         }
     }

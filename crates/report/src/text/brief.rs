@@ -14,6 +14,7 @@ mod verdict;
 use super::line::{Ink, TextLine};
 use super::{MARGIN, banner_lines, painted, table};
 use crate::page::Table;
+use crate::sections::levels::{self, About};
 use crate::sections::summary;
 use crate::wording::best_point;
 use crate::wrap::{left, together, width, wrap};
@@ -104,11 +105,10 @@ fn title(run: &Run, columns: usize) -> String {
 /// The table of levels or trials, if there are several, and the figures.
 fn figures(run: &Run, columns: usize) -> (Vec<TextLine>, Vec<TextLine>) {
     let points = &run.record.points;
+    let about = About::of(points);
     let (table, rows) = match points.as_slice() {
         _ if run.record.search.is_some() => (tables::search(run), rows::of_levels(run)),
-        _ if points.iter().any(|point| point.events().is_some()) => {
-            (tables::events(run), rows::of_events(run))
-        }
+        _ if about == About::Events => (levels::table(run, about, false), rows::of_events(run)),
         [] => (
             None,
             run.record
@@ -118,11 +118,12 @@ fn figures(run: &Run, columns: usize) -> (Vec<TextLine>, Vec<TextLine>) {
         ),
         [point] if is_of_connections(point) => (None, rows::of_connections(run, point)),
         [point] => (None, rows::of_one(run, point, columns)),
-        _ if points.iter().all(|point| point.is_of_devices()) => {
+        _ if about == About::Connections => {
             let best = best_point(run).map_or(&points[0], |(_, point)| point);
-            (Some(tables::connections(run)), rows::of_connections(run, best))
+            (levels::table(run, about, false), rows::of_connections(run, best))
         }
-        _ => (tables::levels(run), rows::of_levels(run)),
+        _ if !points.iter().any(Point::asks) => (None, rows::of_levels(run)),
+        _ => (levels::table(run, about, false), rows::of_levels(run)),
     };
     let table = table.map_or_else(Vec::new, |table| table::bare_lines(&table, columns));
     (table, drawn(&rows, columns))

@@ -41,9 +41,9 @@ fn figures(source: &str, keys: &str, entry: &str) -> Vec<String> {
 
 /// The key of a figure: as its file writes it, and for latency the name of the statistic.
 fn key_of(keys: &str, variant: &str) -> Option<String> {
-    let written = keys.split_once("impl fmt::Display for Figure")?.1;
-    let key = match written.split_once(&format!("Self::{variant} => \"")) {
-        Some((_, rest)) => rest.split_once('"')?.0.to_string(),
+    let facts = keys.split_once("fn facts(")?.1;
+    let key = match facts.split_once(&format!("Self::{variant} => ")) {
+        Some((_, rest)) => rest.split('"').nth(1)?.to_string(),
         None => variant.to_lowercase(),
     };
     Some(format!("`{key}`"))

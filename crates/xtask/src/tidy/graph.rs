@@ -73,7 +73,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/trials",
-        may_use: &["crates/model", "crates/judge"],
+        may_use: &["crates/model", "crates/figures", "crates/judge"],
         why: "runs are compared after each was judged, and a verdict depends on one run alone",
     },
     Room {
@@ -85,6 +85,7 @@ const ROOMS: &[Room] = &[
         folder: "crates/journal",
         may_use: &[
             "crates/model",
+            "crates/figures",
             "crates/observe",
             "crates/judge",
             "crates/trials",
@@ -99,7 +100,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/site",
-        may_use: &["crates/model", "crates/journal", "crates/report"],
+        may_use: &["crates/model", "crates/figures", "crates/journal", "crates/report"],
         why: "a site is drawn from the values of a journal, with the blocks of a report",
     },
     Room {
@@ -133,6 +134,7 @@ const ROOMS: &[Room] = &[
         folder: "crates/lab",
         may_use: &[
             "crates/model",
+            "crates/figures",
             "crates/engine",
             "crates/host",
             "crates/probe",
@@ -186,6 +188,7 @@ const ROOMS: &[Room] = &[
         folder: "crates/ceiling",
         may_use: &[
             "crates/model",
+            "crates/figures",
             "crates/tools",
             "crates/wire",
             "crates/engine",

@@ -1,10 +1,10 @@
 //! Interim analysis of an experiment after each block.
 
+use figures::visit::{bounds, figures};
 use model::analysis::Conditions;
 use model::experiment::{CellResult, Design, Ended, Fate};
 use model::figure::Figure;
 use model::run::Run;
-use model::visit::{bounds, figures};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;

@@ -5,11 +5,11 @@
 
 use super::super::line::{Ink, TextLine};
 use super::super::{banner_lines, painted, table};
-use super::rows::figure_of;
-use super::tables::failed;
 use super::{MARGIN, NAMES, Row, drawn, title};
 use crate::page::{Banner, Column, Mark, Table, Tone};
-use crate::wording::{best_point, mark_of, or_dash, rate_cell, rate_of, wall_mark};
+use crate::wording::{
+    best_point, figure, main_failed, mark_of, or_dash, rate_cell, rate_of, wall_mark,
+};
 use model::figure::Figure;
 use model::order::OrderBy as _;
 use model::run::{Point, Run};
@@ -101,9 +101,9 @@ fn rows(runs: &[Run]) -> Table {
         let cells = vec![
             (at + 1).to_string(),
             of(&rate_cell),
-            of(&|point| figure_of(point, Figure::P50)),
-            of(&|point| figure_of(point, Figure::P99)),
-            of(&failed),
+            of(&|point| figure(point, Figure::P50)),
+            of(&|point| figure(point, Figure::P99)),
+            of(&main_failed),
             wall_mark(&run.record.verdict),
         ];
         let mark = best_point(run).map_or(Mark::Broken, |(_, point)| mark_of(run, point));

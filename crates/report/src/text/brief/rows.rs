@@ -5,22 +5,21 @@ use super::{NAMES, Row, histogram, tables};
 use crate::sections::{confirmation, network, profile, samples, summary, tool};
 use crate::wording::{
     self, asked_rate, attempts_phrase, best_point, count, failures_phrase, interval, is_partial,
-    main_time, or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, reason_phrase,
-    sentence, share, statuses, struck_phrases, unprocessed_hint, unprocessed_phrase, unsent_phrase,
+    or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, reason_phrase, sentence,
+    share, statuses, struck_phrases, unprocessed_hint, unprocessed_phrase, unsent_phrase,
     wall_code, with_names,
 };
 use crate::wrap::{together, width};
 use model::claim::Claim;
 use model::fault;
 use model::figure::Figure;
-use model::histogram::{Summary, rank_of};
+use model::histogram::Summary;
 use model::objective::Expectation;
 use model::perturbation::Perturbation;
 use model::run::{Point, Run};
 use model::sample::ResponseSample;
 use model::standing::Standing;
 use model::step::Step;
-use model::subject::Subject;
 use model::tick::ErrorClass;
 use model::tool::ToolRun;
 use model::units::{show_bytes, show_count, show_ns};
@@ -149,7 +148,8 @@ pub(super) fn of_connections(run: &Run, point: &Point) -> Vec<Row> {
         let rate = rate_cell(point);
         rows.push(Row::new("Rate", format!("{rate} connections/s{of_planned}")));
     }
-    let shown = PERCENTILES.iter().map(|(name, of)| format!("{name} {}", main_time(point, *of)));
+    let shown =
+        PERCENTILES.iter().map(|(name, of)| format!("{name} {}", wording::figure(point, *of)));
     rows.push(Row::new("Connect", listed(shown)));
     let opened = if is_held { point.connections.opened } else { turnover.established };
     let closed = match is_held {
@@ -203,7 +203,8 @@ pub(super) fn of_events(run: &Run) -> Vec<Row> {
             count(point.requests.sent),
             plural(events.writers, "writer")
         );
-        let [p50, p99] = [Figure::P50, Figure::P99].map(|figure| latency_of(point, figure));
+        let [p50, p99] =
+            [Figure::P50, Figure::P99].map(|figure| wording::cell(point.as_requests(), figure));
         rows.push(Row::new("Writes", format!("{writes}: p50 {p50}  p99 {p99}")));
         rows.push(Row::new(
             "CPU",
@@ -246,32 +247,10 @@ fn latency(name: &str, point: &Point) -> Option<Row> {
     (good.count > 0).then(|| Row::new(name, percentiles(point)))
 }
 
-/// A percentile of the main times; `failed` where it falls among requests without a good response.
-pub(super) fn figure_of(point: &Point, figure: Figure) -> String {
-    match &point.subject {
-        Subject::Requests(_) => latency_of(point, figure),
-        _ => main_time(point, figure),
-    }
-}
-
-/// The same of the requests.
-pub(super) fn latency_of(point: &Point, figure: Figure) -> String {
-    let Summary { count, censored, .. } = point.latency_ns;
-    let quantile = match figure {
-        Figure::P50 => 0.5,
-        Figure::P90 => 0.9,
-        Figure::P99 => 0.99,
-        Figure::P99_9 => 0.999,
-        _ => 1.0,
-    };
-    match wording::latency(point, figure) {
-        dash if dash == "-" && rank_of(quantile, count + censored) > count => "failed".to_string(),
-        shown => shown,
-    }
-}
-
 fn percentiles(point: &Point) -> String {
-    let shown = PERCENTILES.iter().map(|(name, of)| format!("{name} {}", latency_of(point, *of)));
+    let shown = PERCENTILES
+        .iter()
+        .map(|(name, of)| format!("{name} {}", wording::cell(point.as_requests(), *of)));
     listed(shown)
 }
 

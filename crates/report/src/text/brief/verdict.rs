@@ -3,8 +3,8 @@
 use crate::page::{Banner, Tone};
 use crate::sections::summary;
 use crate::wording::{
-    best_point, connect_time, count, delivery_cell, ends, few_phrase, named_wall, per_second,
-    plural, point_phrase, rate_cell, rate_of, share, wall_name,
+    best_point, count, ends, few_phrase, figure, named_wall, per_second, plural, point_phrase,
+    rate_cell, rate_of, share, wall_name,
 };
 use crate::wrap::width;
 use model::claim::Claim;
@@ -224,7 +224,7 @@ fn connections(point: &Point) -> Vec<Clause> {
     }
     let rate = format!("{} new connections/s", rate_cell(point));
     let is_known = turnover.connect_times().p99.is_some();
-    let p99 = || clause(1, format!("p99 {} to connect", connect_time(turnover, Figure::P99)));
+    let p99 = || clause(1, format!("p99 {} to connect", figure(point, Figure::P99)));
     std::iter::once(clause(0, rate)).chain(is_known.then(p99)).collect()
 }
 
@@ -232,7 +232,8 @@ fn connections(point: &Point) -> Vec<Clause> {
 fn events(point: &Point) -> Vec<Clause> {
     let Some(events) = point.events() else { return Vec::new() };
     let rate = format!("{} events/s", rate_cell(point));
-    let share = events.delivery_share.map(|_| format!(", {} % delivered", delivery_cell(point)));
+    let share =
+        events.delivery_share.map(|_| format!(", {} delivered", figure(point, Figure::Delivery)));
     let to = format!(" to {} subscribers", count(u64::from(point.load.connections)));
     vec![clause(0, format!("{rate}{to}{}", share.unwrap_or_default()))]
 }

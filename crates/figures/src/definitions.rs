@@ -1,6 +1,7 @@
-//! What each figure of the record means. The record contains this text, so that no number is stored
+//! What each number of the record means. The record contains this text, so that no number is stored
 //! without its definition.
 
+use crate::book::of_points;
 use model::maps::IntoMap;
 use std::collections::BTreeMap;
 
@@ -637,9 +638,14 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
 ];
 
-/// All definitions by path.
-pub fn all() -> BTreeMap<String, String> {
-    DEFINITIONS.iter().map(|(path, text)| ((*path).to_string(), (*text).to_string())).into_map()
+/// All definitions by path, and those of figures by key.
+pub fn definitions() -> BTreeMap<String, String> {
+    let paths = DEFINITIONS.iter().map(|(path, text)| ((*path).to_string(), (*text).to_string()));
+    let figures = of_points().map(|(figure, entry)| {
+        let family = figure.family();
+        (format!("figures.{family}"), entry.meaning.to_string())
+    });
+    paths.chain(figures).into_map()
 }
 
 #[cfg(test)]
@@ -649,7 +655,7 @@ mod tests {
 
     #[test]
     fn what_is_made_of_a_distribution_is_defined() {
-        let definitions = all();
+        let definitions = definitions();
         let is_part = |path: &str, of: &str| path == of || path.starts_with(&format!("{of}."));
         for path in Dist::ALL.map(Dist::path) {
             assert!(definitions.keys().any(|key| is_part(path, key)), "{path}");

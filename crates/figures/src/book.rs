@@ -1,0 +1,163 @@
+//! The book: what each figure means, how it is read from a point, and its place in a table of
+//! levels.
+//!
+//! In: a figure. Out: its entry. The columns of CSV, the tables of every output, the definitions in
+//! the record and the reference are made from it. Never: what gates left of a figure.
+
+use model::figure::{Figure, Statistic, Times};
+use model::fleet::AgentPoint;
+use model::histogram::Summary;
+use model::run::{Point, StartInfo};
+use model::subject::Account;
+use model::visit::rate_of;
+
+/// What a figure means, and how it is read.
+pub struct Entry {
+    /// Its meaning: one or more sentences.
+    pub meaning: &'static str,
+    /// Reads it as measured, in its unit; nothing where it was not.
+    pub read: fn(Account<'_>, Figure) -> Option<f64>,
+}
+
+/// A figure in a table with a row for each level.
+pub struct Place {
+    /// The figure.
+    pub figure: Figure,
+    /// Figures with the highest rank are left out first where there is no room; those with rank 0
+    /// never, and the others also where no level has them.
+    pub rank: u8,
+    /// Whether only tables of evidence and of the page show it.
+    pub is_detail: bool,
+}
+
+const fn brief(figure: Figure, rank: u8) -> Place {
+    Place { figure, rank, is_detail: false }
+}
+
+const fn detail(figure: Figure, rank: u8) -> Place {
+    Place { figure, rank, is_detail: true }
+}
+
+/// The figures of a level, from left to right.
+pub const OF_LEVELS: &[Place] = &[
+    brief(Figure::Rate, 0),
+    brief(Figure::Delivery, 1),
+    brief(Figure::P50, 0),
+    brief(Figure::P90, 6),
+    brief(Figure::P99, 0),
+    brief(Figure::P99_9, 3),
+    brief(Figure::MAX, 4),
+    detail(Figure::ClientCpu, 1),
+    detail(Figure::ServerCpu, 1),
+];
+
+/// The figures of a point: all with an entry.
+pub fn of_points() -> impl Iterator<Item = (Figure, Entry)> {
+    Figure::all().filter_map(|figure| Some((figure, entry(figure)?)))
+}
+
+/// The entry of a figure; nothing for what is no figure of one point.
+pub fn entry(figure: Figure) -> Option<Entry> {
+    let (meaning, read): (_, fn(Account<'_>, Figure) -> Option<f64>) = match figure {
+        Figure::Rate => (
+            "Good responses per second of the window; for devices, connections; for subscribers, \
+             events.",
+            |of, _| rate_of(of.point).map(|_| of.rate()),
+        ),
+        Figure::Errors => (
+            "Of the requests that were due, and the connections of devices that were planned, \
+             those without a good response, or that were never open.",
+            |of, _| percent(errors(of.point)),
+        ),
+        Figure::Status(_) => {
+            ("Responses with this class of status, of the requests that were due.", |of, figure| {
+                let Figure::Status(class) = figure else { return None };
+                percent((*of.point.status.get(class.key())?, errors(of.point).1))
+            })
+        }
+        Figure::Time(Times::Latency, _) => (
+            "Of the main times: latency of requests; for devices, the time to connect; for \
+             subscribers, the staleness of events. A request without a good response, and a \
+             planned connection that was never open, count as slower than all others.",
+            |of, figure| at(of.times()?, figure),
+        ),
+        Figure::Time(Times::Good, _) => (
+            "Latency of requests with a good response, whatever became of the others.",
+            |of, figure| {
+                at(of.point.latency_good_ns.as_ref().unwrap_or(&of.point.latency_ns), figure)
+            },
+        ),
+        Figure::Time(Times::Service, _) => (
+            "Time from the send of a request to its response, without the wait for a free slot.",
+            |of, figure| at(&of.point.service_ns, figure),
+        ),
+        Figure::Time(Times::Connect, _) => (
+            "Time to connect; from the planned instant where connections are planned.",
+            |of, figure| {
+                let turnover = of.point.turnover().filter(|_| !of.point.is_held());
+                let opened = &of.point.connections.connect_ns;
+                at(turnover.map_or(opened, |turnover| turnover.connect_times()), figure)
+            },
+        ),
+        Figure::Bytes => ("Bytes of complete responses: head, framing and body.", |of, _| {
+            Some(of.point.bytes.received as f64)
+        }),
+        Figure::ClientCpu => (
+            "CPU time of the generator per response, good or not; for subscribers, per event.",
+            |of, _| of.costs().0,
+        ),
+        Figure::ServerCpu => (
+            "CPU time of the server per response, good or not; for subscribers, per event.",
+            |of, _| of.costs().1,
+        ),
+        Figure::Delivery => {
+            ("Share of the expected events that arrived; for subscribers.", |of, _| {
+                of.point.events()?.delivery_share
+            })
+        }
+        Figure::Load | Figure::ClientHost | Figure::ServerHost | Figure::Ceiling | Figure::Wall => {
+            return None;
+        }
+    };
+    Some(Entry { meaning, read })
+}
+
+/// A figure as measured, whatever gates left of it.
+pub fn measured(point: &Point, figure: Figure) -> Option<f64> {
+    (entry(figure)?.read)(point.main(), figure).filter(|value| value.is_finite())
+}
+
+/// Requests, and planned connections of devices, without a good response or never open; and all
+/// that were due and whose outcome is known.
+pub fn errors(point: &Point) -> (u64, u64) {
+    let (requests, starts) = (&point.requests, point.starts());
+    let (missed, due) = starts.map_or((0, 0), |starts| (starts.missed(), StartInfo::due(starts)));
+    let without = requests.failed + requests.unanswered + requests.unsent + missed;
+    (without, requests.sent + requests.unsent + due)
+}
+
+/// What was due at agents of a fleet that were lost, and has no known outcome: requests, or
+/// connections of devices.
+pub fn unaccounted(point: &Point) -> u64 {
+    AgentPoint::sum(&point.agents).unaccounted
+}
+
+fn percent((part, of): (u64, u64)) -> Option<f64> {
+    (of > 0).then(|| 100.0 * part as f64 / of as f64)
+}
+
+fn at(times: &Summary, figure: Figure) -> Option<f64> {
+    figure.statistic().and_then(|of: Statistic| times.at(of)).map(|ns| ns as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_table_of_levels_shows_is_in_the_book() {
+        for place in OF_LEVELS {
+            assert!(entry(place.figure).is_some(), "{}", place.figure);
+        }
+    }
+}
