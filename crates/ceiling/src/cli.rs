@@ -119,9 +119,13 @@ pub enum Command {
     Completions(cmd::completions::Completions),
     /// Writes manual pages, one for each command.
     Man(cmd::man::Man),
-    /// Prints docs/reference/cli.md.
+    /// Prints a page of docs/reference.
     #[command(hide = true)]
-    Reference,
+    Reference {
+        /// Its name.
+        #[arg(value_parser = ["cli", "figures"])]
+        page: String,
+    },
     /// Starts and ends a server for the process at its standard input.
     #[command(name = stage::keeper::WORD, hide = true)]
     Keep,

@@ -66,7 +66,7 @@ fn carry_out(command: cli::Command, words: &[String]) -> Result<Code, Failure> {
         cli::Command::Doctor(command) => cmd::doctor::run(&command),
         cli::Command::Completions(command) => cmd::completions::run(&command, cli::Cli::command()),
         cli::Command::Man(command) => cmd::man::run(&command, cli::Cli::command()),
-        cli::Command::Reference => cmd::man::reference(cli::Cli::command()),
+        cli::Command::Reference { page } => cmd::man::reference(cli::Cli::command(), &page),
         cli::Command::Keep => cmd::keep::run(),
     }
 }

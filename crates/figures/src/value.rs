@@ -46,15 +46,12 @@ impl Value {
     /// Whether it compares so with a bound; nothing when that is undecided, because some of the
     /// values that it may have do and others do not.
     pub fn holds(&self, relation: Relation, bound: f64) -> Option<bool> {
-        let holds = |value: f64| relation.holds(value, bound);
-        match self {
-            Self::Known(value) => Some(holds(*value)),
-            Self::Between { low, high, .. } => {
-                let ends = (holds(*low), holds(high.unwrap_or(f64::INFINITY)));
-                (ends.0 == ends.1).then_some(ends.0)
-            }
-            Self::Unknown(_) => None,
-        }
+        let ends = match self {
+            Self::Known(value) => (*value, *value),
+            Self::Between { low, high, .. } => (*low, high.unwrap_or(f64::INFINITY)),
+            Self::Unknown(_) => return None,
+        };
+        relation.holds_between(ends, (bound, bound))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::experiment::Conclusion;
 use crate::figure::Figure;
+use crate::objective::Relation;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -106,19 +107,10 @@ pub enum Outcome {
 pub struct Bound {
     /// The bounded figure.
     pub figure: Figure,
-    /// Whether a change below or above fails.
-    pub fails: Fails,
+    /// Whether a change below or above it fails.
+    pub fails: Relation,
     /// The change: -0.03 is -3 %.
     pub change: f64,
-}
-
-/// On which side of a bound it fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fails {
-    /// Below.
-    Below,
-    /// Above.
-    Above,
 }
 
 /// Why a text is not a bound.
@@ -136,7 +128,7 @@ impl FromStr for Bound {
         let read = || {
             let at = text.find(['<', '>'])?;
             let (name, rest) = text.split_at(at);
-            let fails = if rest.starts_with('<') { Fails::Below } else { Fails::Above };
+            let fails = if rest.starts_with('<') { Relation::Below } else { Relation::Above };
             let is_compared = |figure: &Figure| Figure::COMPARED.contains(figure);
             let figure = Figure::parse(name.trim()).filter(is_compared)?;
             let percent = rest[1..].trim().strip_suffix('%')?.trim().parse::<f64>().ok()?;
@@ -149,7 +141,7 @@ impl FromStr for Bound {
 
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.fails == Fails::Below { '<' } else { '>' };
+        let sign = self.fails.sign();
         let percent = (self.change * 1e6).round() / 1e4;
         write!(f, "{}{sign}{percent:+}%", self.figure)
     }
@@ -166,7 +158,7 @@ mod tests {
             assert_eq!(bound.to_string(), text);
         }
         let loose: Bound = " rate < -3 %".parse().unwrap();
-        assert_eq!((loose.change, loose.fails), (-0.03, Fails::Below));
+        assert_eq!((loose.change, loose.fails), (-0.03, Relation::Below));
         for text in ["rate", "rate<3", "rate<-100%", "speed<-3%", "rate=-3%", "", "<%"] {
             let said = text.parse::<Bound>().unwrap_err().to_string();
             assert!(said.contains("'rate<-3%'"), "{said}");

@@ -42,7 +42,7 @@ pub struct Term {
 }
 
 crate::named! {
-    /// How a figure must compare with its bound.
+    /// How two values must compare: in objectives a figure with its bound, by order alone.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Relation {
         /// `<`
@@ -53,19 +53,39 @@ crate::named! {
         Above = ">",
         /// `>=`
         AtLeast = ">=",
+        /// `==`
+        Equal = "==",
+        /// `!=`
+        Unequal = "!=",
     }
     /// As typed.
-    fn sign;
+    fn sign, parse;
 }
 
 impl Relation {
     /// Whether `measured` compares so with `bound`.
     pub fn holds(self, measured: f64, bound: f64) -> bool {
+        self.holds_between((measured, measured), (bound, bound)) == Some(true)
+    }
+
+    /// Whether all values between two ends compare so with all between two others (true), or none
+    /// with any (false); nothing where some do.
+    pub fn holds_between(self, one: (f64, f64), two: (f64, f64)) -> Option<bool> {
+        let decided = |all: bool, none: bool| match (all, none) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        };
         match self {
-            Self::Below => measured < bound,
-            Self::AtMost => measured <= bound,
-            Self::Above => measured > bound,
-            Self::AtLeast => measured >= bound,
+            Self::Below => decided(one.1 < two.0, one.0 >= two.1),
+            Self::AtMost => decided(one.1 <= two.0, one.0 > two.1),
+            Self::Above => Self::Below.holds_between(two, one),
+            Self::AtLeast => Self::AtMost.holds_between(two, one),
+            Self::Equal => {
+                let is_one = one.0 == one.1 && two.0 == two.1 && one.0 == two.0;
+                decided(is_one, one.1 < two.0 || one.0 > two.1)
+            }
+            Self::Unequal => Self::Equal.holds_between(one, two).map(|is_equal| !is_equal),
         }
     }
 

@@ -63,6 +63,12 @@ impl Unit {
         }
     }
 
+    /// As the record writes it.
+    pub fn word(self) -> String {
+        let word = serde_json::to_value(self).unwrap_or_default();
+        word.as_str().unwrap_or("other").to_string()
+    }
+
     /// Whether it is one of time.
     pub fn is_time(self) -> bool {
         self.ns_of_host(1).is_some()

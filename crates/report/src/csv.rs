@@ -62,10 +62,8 @@ pub fn columns() -> Vec<Column> {
     let mut columns = identity();
     columns.extend(load());
     columns.extend(of_points().map(|(figure, entry)| {
-        // As the record writes it.
-        let unit = serde_json::to_value(figure.unit()).unwrap_or_default();
         let of = figure.statistic().map_or(String::new(), |of| format!("{}, ", of.name()));
-        let meaning = format!("{of}{}: {}", unit.as_str().unwrap_or("none"), entry.meaning);
+        let meaning = format!("{of}{}: {}", figure.unit().word(), entry.meaning);
         of_point(figure.to_string(), meaning, move |p| measured(p, figure))
     }));
     columns.extend(requests());

@@ -15,11 +15,12 @@ use crate::settings::{cut, differences, flatten};
 use crate::visited::ends_of;
 use figures::visit::{bounds as bounds_of, figures, is_at_least};
 use judge::{stats, steady};
-use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Fails, Outcome};
+use model::across::{ACROSS_SCHEMA, Across, AcrossCell, Bound, Decided, Outcome};
 use model::analysis::{HostSeen, VisitSeen};
 use model::experiment::{CellResult, Experiment, Tuned};
 use model::figure::Figure;
 use model::load::Question;
+use model::objective::Relation;
 use model::option::{self, About};
 use model::order::OrderBy as _;
 use model::run::Record;
@@ -315,7 +316,7 @@ fn decide(
     let asked = || bounds.iter().flat_map(|bound| cells.iter().map(move |cell| (bound, cell)));
     let ratios: Vec<Option<Ratio>> =
         asked().map(|(bound, cell)| ratio(&(cell.clone(), bound.figure))).collect();
-    let chances = |wanted: Fails| -> Vec<f64> {
+    let chances = |wanted: Relation| -> Vec<f64> {
         let chance = |((bound, _), one): ((&Bound, &String), &Option<Ratio>)| {
             let edge = 1.0 + bound.change;
             let chance = one.and_then(|one| match bound.fails == wanted {
@@ -326,8 +327,8 @@ fn decide(
         };
         asked().zip(&ratios).map(chance).collect()
     };
-    let failed = holm(&chances(Fails::Below), RISK);
-    let holds = holm(&chances(Fails::Above), RISK);
+    let failed = holm(&chances(Relation::Below), RISK);
+    let holds = holm(&chances(Relation::Above), RISK);
     let outcomes: Vec<Outcome> = failed
         .iter()
         .zip(&holds)

@@ -1,6 +1,7 @@
 //! `cargo xtask reference`: writes the pages of docs/reference from the code they describe.
 //!
-//! Module docs describe gates, walls and knobs; the definitions of the record are a table in `figures`.
+//! Module docs describe gates, walls and knobs; the definitions of the record are a table in
+//! `figures`.
 //! The pages repeat these texts for readers without the code, and tidy reports stale pages.
 
 mod gates;
@@ -42,14 +43,16 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         fs::write(&path, (page.text)(&tree)?).with_context(|| page.path.to_string())?;
         println!("wrote {}", page.path);
     }
-    // The program itself writes this page, and one of its tests reports when the page is stale.
-    let cargo = ["run", "-q", "-p", "ceiling", "--", "reference"];
-    let made = Command::new("cargo").args(cargo).current_dir(&root).output()?;
-    if !made.status.success() {
-        bail!("ceiling reference: {}", String::from_utf8_lossy(&made.stderr));
+    // The program itself writes these pages, and one of its tests reports when they are stale.
+    for page in ["cli", "figures"] {
+        let cargo = ["run", "-q", "-p", "ceiling", "--", "reference", page];
+        let made = Command::new("cargo").args(cargo).current_dir(&root).output()?;
+        if !made.status.success() {
+            bail!("ceiling reference {page}: {}", String::from_utf8_lossy(&made.stderr));
+        }
+        fs::write(root.join(format!("docs/reference/{page}.md")), made.stdout)?;
+        println!("wrote docs/reference/{page}.md");
     }
-    fs::write(root.join("docs/reference/cli.md"), made.stdout)?;
-    println!("wrote docs/reference/cli.md");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,6 +6,9 @@ use crate::exit::{Code, Failure};
 use crate::screen::document;
 use clap::{Arg, Args, Command};
 use clap_mangen::Man as Page;
+use figures::book::of_points;
+use judge::gates::GATES;
+use model::figure::Better;
 use plan::{hint, values::Folder};
 use std::fmt::Write as _;
 use std::fs;
@@ -56,10 +59,37 @@ fn all(command: &Command) -> Vec<&Command> {
     std::iter::once(command).chain(below.flat_map(all)).collect()
 }
 
-/// Prints the page about the command line `top`.
-pub fn reference(top: Command) -> Result<Code, Failure> {
-    document(&reference_page(top))?;
+/// Prints a page of the reference; `top` is the command line.
+pub fn reference(top: Command, page: &str) -> Result<Code, Failure> {
+    document(&if page == "figures" { figures_page() } else { reference_page(top) })?;
     Ok(Code::Good)
+}
+
+/// The figures of a point, and the columns of CSV.
+fn figures_page() -> String {
+    let about = "Made by `cargo xtask reference` from `crates/figures/src/book.rs`. A figure has \
+                 this name in plans, journals, `--expect`, `--slo`, `--fail-if`, findings and CSV. \
+                 The bounds of an objective are upper ones where less is better, and lower ones \
+                 where more is. A failed gate that strikes a figure leaves bounds of it, or nothing.";
+    let mut text = format!("# Figures\n\n{}\n\n", wrapped(about));
+    text += "| figure | unit | better | meaning | gates that strike it |\n|---|---|---|---|---|\n";
+    for (figure, entry) in of_points() {
+        let gates = GATES.iter().filter(|gate| gate.strikes.contains(&figure));
+        let gates: Vec<&str> = gates.map(|gate| gate.id.name()).collect();
+        let better = match figure.better() {
+            Some(Better::More) => "more",
+            Some(Better::Less) => "less",
+            None => "-",
+        };
+        let (unit, gates) = (figure.unit().word(), gates.join(", "));
+        let _ = writeln!(text, "| `{figure}` | {unit} | {better} | {} | {gates} |", entry.meaning);
+    }
+    text += "\n## Columns of CSV\n\nOne row for each point, in this order. An empty cell was not \
+             measured.\n\n| column | meaning |\n|---|---|\n";
+    for column in report::csv::columns() {
+        let _ = writeln!(text, "| `{}` | {} |", column.name, column.meaning);
+    }
+    text
 }
 
 fn reference_page(top: Command) -> String {
@@ -155,6 +185,8 @@ mod tests {
     fn the_page_says_what_the_options_say() {
         let page = include_str!("../../../../docs/reference/cli.md");
         assert!(page == reference_page(Cli::command()), "stale: run `cargo xtask reference`");
+        let page = include_str!("../../../../docs/reference/figures.md");
+        assert!(page == figures_page(), "stale: run `cargo xtask reference`");
     }
 
     #[test]

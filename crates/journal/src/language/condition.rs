@@ -3,8 +3,9 @@
 use super::Figures;
 use super::expression::{Expression, Fault};
 use super::path::Path;
-use super::quantity::{Basis, Quantity, Value};
+use super::quantity::{Basis, Value};
 use super::shown::{shown, shown_value};
+use model::objective::Relation;
 use model::verdict::Named;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -24,30 +25,9 @@ pub struct Comparison {
     /// Left side.
     pub left: Expression,
     /// The order.
-    pub order: Order,
+    pub order: Relation,
     /// Right side.
     pub right: Expression,
-}
-
-model::named! {
-    /// The expected order of two values.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Order {
-        /// `<`
-        Less = "<",
-        /// `<=`
-        AtMost = "<=",
-        /// `>`
-        More = ">",
-        /// `>=`
-        AtLeast = ">=",
-        /// `==`
-        Equal = "==",
-        /// `!=`
-        Unequal = "!=",
-    }
-    /// Its sign.
-    fn sign, parse;
 }
 
 model::named! {
@@ -93,30 +73,14 @@ impl Truth {
             Self::Undecided => Self::Undecided,
         }
     }
-
-    /// True or false where that is certain.
-    fn when(is_true: bool, is_false: bool) -> Self {
-        match (is_true, is_false) {
-            (true, _) => Self::True,
-            (_, true) => Self::False,
-            _ => Self::Undecided,
-        }
-    }
 }
 
-impl Order {
-    /// Whether all values of two intervals are in this order, or none.
-    fn of(self, one: &Quantity, two: &Quantity) -> Truth {
-        match self {
-            Self::Less => Truth::when(one.high < two.low, one.low >= two.high),
-            Self::AtMost => Truth::when(one.high <= two.low, one.low > two.high),
-            Self::More => Self::Less.of(two, one),
-            Self::AtLeast => Self::AtMost.of(two, one),
-            Self::Equal => {
-                let is_one = one.low == one.high && two.low == two.high && one.low == two.low;
-                Truth::when(is_one, one.high < two.low || one.low > two.high)
-            }
-            Self::Unequal => Self::Equal.of(one, two).not(),
+impl From<Option<bool>> for Truth {
+    fn from(holds: Option<bool>) -> Self {
+        match holds {
+            Some(true) => Self::True,
+            Some(false) => Self::False,
+            None => Self::Undecided,
         }
     }
 }
@@ -166,7 +130,9 @@ impl Comparison {
                          [design] of the plan gives it one)"
                     )));
                 }
-                Ok(Decision { truth: self.order.of(&one, &two), why: told })
+                let ends = ((one.low, one.high), (two.low, two.high));
+                let truth = self.order.holds_between(ends.0, ends.1).into();
+                Ok(Decision { truth, why: told })
             }
             _ => Err(Fault::Wrong(format!("{} compares a word with a figure", told()))),
         }
@@ -183,10 +149,14 @@ impl Comparison {
         let is_same = is_shared && one.len() == 1 && two.len() == 1;
         let unknown = Named::Unknown.word();
         let may_be_any = one.contains_key(unknown) != two.contains_key(unknown);
-        let equal = Truth::when(is_same, !is_shared && !may_be_any);
+        let equal: Truth = match (is_same, !is_shared && !may_be_any) {
+            (true, _) => Truth::True,
+            (_, true) => Truth::False,
+            _ => Truth::Undecided,
+        };
         match self.order {
-            Order::Equal => Ok(equal),
-            Order::Unequal => Ok(equal.not()),
+            Relation::Equal => Ok(equal),
+            Relation::Unequal => Ok(equal.not()),
             _ => Err(Fault::Wrong("words are compared with == and != only".to_string())),
         }
     }

@@ -1,9 +1,10 @@
 //! Parses words into expressions and comparisons: sums of products, comparisons joined by `and`.
 
-use super::condition::{Comparison, Condition, Order};
+use super::condition::{Comparison, Condition};
 use super::expression::{Expression, Operation};
 use super::path::Path;
 use super::words::{Word, words};
+use model::objective::Relation;
 
 /// Deepest nesting of parentheses.
 const DEPTH_MAX: usize = 50;
@@ -130,7 +131,7 @@ impl Reader {
     fn comparison(&mut self) -> Result<Comparison, String> {
         let left = self.sum()?;
         let signs = ["<=", ">=", "==", "!=", "<", ">"];
-        let order = self.sign(&signs).and_then(Order::parse).ok_or_else(|| {
+        let order = self.sign(&signs).and_then(Relation::parse).ok_or_else(|| {
             format!("a comparison is missing ({}); for example > 1.2", signs.join(" "))
         })?;
         let right = self.sum()?;
