@@ -1,11 +1,12 @@
 //! Draws: a scenario with random parameters, run, proven and kept.
 
+use crate::catalogue;
 use crate::dice::Dice;
 use crate::label::Label;
 use crate::options::{Family, Hosts, RunOptions, Watch};
 use crate::perform::perform;
 use crate::proof::Tested;
-use crate::scenario::{self, Scenario};
+use crate::scenario::Scenario;
 use crate::stage;
 use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -52,7 +53,7 @@ fn chosen(names: &[String], family: Family) -> Result<Vec<&'static Scenario>> {
         return Ok(family.scenarios().to_vec());
     }
     let find = |name: &String| {
-        scenario::find(name).with_context(|| format!("no scenario '{name}'; walls list has them"))
+        catalogue::find(name).with_context(|| format!("no scenario '{name}'; walls list has them"))
     };
     names.iter().map(find).collect()
 }

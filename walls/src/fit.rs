@@ -2,10 +2,11 @@
 //!
 //! The score uses draws of another seed, so that it does not test on the training set.
 
+use crate::catalogue;
 use crate::label::Label;
 use crate::options::FitOptions;
 use crate::rejudge::speaking;
-use crate::scenario::{self, Truth};
+use crate::scenario::Truth;
 use anyhow::{Context, Result, bail};
 use judge::odds::OddsTable;
 use model::verdict::Named;
@@ -18,7 +19,7 @@ pub fn run(options: &FitOptions) -> Result<()> {
     let mut table = OddsTable::default();
     let (mut seeds, mut draws) = (BTreeSet::new(), 0);
     for (folder, label) in Label::all_below(&options.runs)? {
-        let Some(scenario) = scenario::find(&label.scenario) else { continue };
+        let Some(scenario) = catalogue::find(&label.scenario) else { continue };
         // Labels that were not tested or do not hold are skipped.
         let holds = label.tested.as_ref().is_some_and(|tested| tested.holds);
         let (true, Some(run), Some(wall)) = (holds, &label.run, cause(&scenario.truth)) else {

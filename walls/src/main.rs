@@ -9,6 +9,7 @@
 
 mod options;
 
+mod catalogue;
 mod ordinary;
 mod scenario;
 
@@ -44,7 +45,7 @@ use std::time::Duration;
 fn main() -> ExitCode {
     let done = match Options::parse().action {
         Action::List(options) => {
-            scenario::print_list(options.family);
+            catalogue::print_list(options.family);
             Ok(())
         }
         Action::Run(options) => draw::run_all(&options),

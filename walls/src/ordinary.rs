@@ -138,7 +138,7 @@ fn scaled(count: u32, factor: f64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario;
+    use crate::catalogue;
     use crate::setup::Origin;
     use std::collections::BTreeSet;
     use std::path::Path;
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_name_is_one_scenario_of_both_families() {
-        let names: Vec<_> = scenario::all().map(|scenario| scenario.name).collect();
+        let names: Vec<_> = catalogue::all().map(|scenario| scenario.name).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
     }
 }

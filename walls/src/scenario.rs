@@ -1,8 +1,6 @@
-//! The scenarios: how each is built, its wall, and the list of all.
+//! What a scenario is: how it is built, and its wall. The scenarios of the lab and of two machines.
 
 use crate::dice::Dice;
-use crate::options::Family;
-use crate::ordinary;
 use crate::proof::Proof;
 use crate::setup::Setup;
 use model::wall::WallId;
@@ -22,7 +20,7 @@ mod downstream_quota;
 mod generator_loop;
 mod generator_neighbour;
 mod generator_quota;
-mod interrupts;
+pub mod interrupts;
 mod late_generator;
 mod limiter_delay;
 mod limiter_reject;
@@ -54,7 +52,7 @@ mod syn_queue;
 mod tracking_table;
 
 /// Every scenario of the lab, in the order of the table.
-const LAB: &[&Scenario] = &[
+pub const LAB: &[&Scenario] = &[
     &little_load::SCENARIO,
     &sleeping_server::SCENARIO,
     &round_trip::SCENARIO,
@@ -103,7 +101,7 @@ const LAB: &[&Scenario] = &[
 
 /// The scenarios for two machines, in the order of the table: those of the lab whose limits can be
 /// set on the server's machine alone.
-const MACHINES: &[&Scenario] = &[
+pub const MACHINES: &[&Scenario] = &[
     &little_load::SCENARIO,
     &sleeping_server::SCENARIO,
     &round_trip::SCENARIO,
@@ -170,34 +168,5 @@ impl Truth {
             Self::NoWall => vec![WallId::M2, WallId::C3, WallId::N1],
             Self::Both(one, other) => vec![*one, *other],
         }
-    }
-}
-
-impl Family {
-    /// Its scenarios, in the order of the table.
-    pub fn scenarios(self) -> &'static [&'static Scenario] {
-        match self {
-            Self::Lab => LAB,
-            Self::Ordinary => ordinary::ALL,
-            Self::Machines => MACHINES,
-        }
-    }
-}
-
-/// Every scenario, those of the lab first.
-pub fn all() -> impl Iterator<Item = &'static Scenario> {
-    LAB.iter().chain([&&interrupts::SCENARIO]).chain(ordinary::ALL).copied()
-}
-
-/// The scenario with that name.
-pub fn find(name: &str) -> Option<&'static Scenario> {
-    all().find(|scenario| scenario.name == name)
-}
-
-/// Prints those of a family.
-pub fn print_list(family: Family) {
-    for scenario in family.scenarios() {
-        println!("{:<22} {:<8} {}", scenario.name, scenario.truth.word(), scenario.construction);
-        println!("{:31} trap: {}", "", scenario.trap);
     }
 }

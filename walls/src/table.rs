@@ -1,10 +1,11 @@
 //! The tables: right, wrong and unknown by scenario, and which wall was taken for which.
 
 use crate::baseline::{CHECKLIST, HIGHEST};
+use crate::catalogue;
 use crate::label::Label;
 use crate::options::{Hosts, ScoreOptions};
 use crate::ordinary;
-use crate::scenario::{self, Scenario};
+use crate::scenario::Scenario;
 use crate::score::{Judge, Mark, Scored, Standing, score};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -238,7 +239,7 @@ pub fn page(scored: &[Scored], when: &str) -> String {
     }
     out.push_str("\n## The scenarios\n\n| scenario | truth | built | trap |\n|---|---|---|---|\n");
     let is_scored = |known: &&Scenario| scored.iter().any(|one| one.scenario.name == known.name);
-    for one in scenario::all().filter(is_scored) {
+    for one in catalogue::all().filter(is_scored) {
         let (truth, built, trap) = (one.truth.word(), one.construction, one.trap);
         let _ = writeln!(out, "| {} | {truth} | {built} | {trap} |", one.name);
     }
@@ -283,7 +284,7 @@ pub fn print(options: &ScoreOptions) -> Result<()> {
                 label.seed
             );
         }
-        let Some(scenario) = scenario::find(&label.scenario) else {
+        let Some(scenario) = catalogue::find(&label.scenario) else {
             eprintln!("walls: {} is no longer a scenario", label.scenario);
             continue;
         };
@@ -298,7 +299,7 @@ pub fn print(options: &ScoreOptions) -> Result<()> {
         bail!("no labels in {}; walls run makes them", options.runs.display());
     }
     scored.sort_by_key(|one| {
-        let place = scenario::all().position(|known| known.name == one.scenario.name);
+        let place = catalogue::all().position(|known| known.name == one.scenario.name);
         (place, one.seed, one.draw)
     });
     if options.all {
@@ -318,7 +319,7 @@ mod tests {
 
     #[test]
     fn void_labels_are_not_counted() {
-        let scenario = scenario::find("quota").unwrap();
+        let scenario = catalogue::find("quota").unwrap();
         let one = |standing, mark| Scored {
             scenario,
             seed: 1,

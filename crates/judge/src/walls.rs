@@ -67,8 +67,9 @@ pub(crate) use loss::resent;
 pub(crate) use memory::unexplained as unexplained_stalls;
 pub(crate) use most_requests::at_most_requests;
 pub(crate) use predicts::{CLIENT_CAN, LOAD, LOAD_LIMITS, Predicts, SERVER_CPU, SOMETHING_WAITS};
-pub(crate) use server_cpu::{busiest, with_unread};
+pub(crate) use server_cpu::busiest;
 pub(crate) use server_thread::takes_turns;
+pub(crate) use waiting::with_unread;
 
 use crate::case::{Case, WARM, percent};
 use model::perturbation::Resource;

@@ -62,7 +62,7 @@ pub fn test(case: &Case<'_>) -> Test {
             percent(waiting),
             "over 25 %",
         );
-    let seen = super::server_cpu::with_unread(case, seen);
+    let seen = super::waiting::with_unread(case, seen);
     Test::Seen(seen.next("give the server's group more weight (cpu.shares, cpu.weight)"))
 }
 

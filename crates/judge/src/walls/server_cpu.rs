@@ -12,9 +12,9 @@
 //! Confirm: one CPU less for the server lowers the rate in proportion.
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-stats.rst.
 
+use super::waiting::with_unread;
 use super::{Family, Seen, Test, application_lock};
 use crate::case::{Case, Whose, percent};
-use crate::waits::UNREAD_MIN;
 use model::step::Step;
 use model::wall::WallId;
 use observe::ThreadShare;
@@ -60,21 +60,6 @@ pub(crate) fn busiest(case: &Case<'_>) -> WallId {
     let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
     let is_one = case.server_utilisation().is_some_and(|used| hottest > used);
     if is_one { WallId::S2 } else { WallId::S1 }
-}
-
-/// Adds the share of sampled server sockets with requests the application has not read.
-pub(crate) fn with_unread(case: &Case<'_>, seen: Seen) -> Seen {
-    let Some(unread) = case.unread_share().filter(|unread| *unread >= UNREAD_MIN) else {
-        return seen;
-    };
-    seen.with(
-        Family::QueueLocation,
-        "server",
-        ("sock_diag", ["connections"]),
-        "sampled connections with requests the server has not read",
-        percent(unread),
-        "over 10 %",
-    )
 }
 
 #[cfg(test)]

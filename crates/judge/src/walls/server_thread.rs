@@ -38,7 +38,7 @@ pub fn test(case: &Case<'_>) -> Test {
         percent(thread.wanted()),
         "one CPU's worth",
     );
-    seen = super::server_cpu::with_unread(case, seen);
+    seen = super::waiting::with_unread(case, seen);
     seen.next.extend(super::short_connections::step(case).map(Step::from));
     let others: f64 = 1.0 - busy;
     if others < 0.10 {

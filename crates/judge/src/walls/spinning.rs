@@ -60,7 +60,7 @@ pub fn test(case: &Case<'_>) -> Test {
             percent(busy),
             "over 85 %",
         );
-    let seen = super::server_cpu::with_unread(case, seen);
+    let seen = super::waiting::with_unread(case, seen);
     Test::Seen(
         seen.next(
             "profile the server (perf top): does a lock spin, or do CPUs wait for memory (S8)?",

@@ -78,7 +78,7 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{excess:+.2}; {chance:+.2}"),
             "more than chance: connections are distributed unevenly",
         );
-    let mut seen = super::server_cpu::with_unread(case, seen);
+    let mut seen = super::waiting::with_unread(case, seen);
     let is_root = case.hottest_server_thread().is_some_and(|thread| thread.pid == server.pid);
     if are_processes && is_root && accepts_alone.is_none() {
         let what = "the busiest is the parent of the others, and it was not read who holds the \

@@ -6,7 +6,7 @@
 
 use super::{Family, Origin, Seen, Test};
 use crate::case::{Case, percent};
-use crate::waits::{self, Waits};
+use crate::waits::{self, UNREAD_MIN, Waits};
 use model::reading::Doing;
 use model::run::Point;
 use model::units::NS_PER_MS;
@@ -179,4 +179,19 @@ impl Waiting {
 pub(super) fn asleep_at_light_load(case: &Case<'_>, asleep: f64) -> Option<f64> {
     let light_ns = case.lightest()?.service_ns.mean? as f64;
     Some(light_ns / 1e9 * case.point.rate / asleep.max(f64::MIN_POSITIVE))
+}
+
+/// Adds the share of sampled server sockets with requests the application has not read.
+pub(crate) fn with_unread(case: &Case<'_>, seen: Seen) -> Seen {
+    let Some(unread) = case.unread_share().filter(|unread| *unread >= UNREAD_MIN) else {
+        return seen;
+    };
+    seen.with(
+        Family::QueueLocation,
+        "server",
+        ("sock_diag", ["connections"]),
+        "sampled connections with requests the server has not read",
+        percent(unread),
+        "over 10 %",
+    )
 }

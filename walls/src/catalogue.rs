@@ -1,0 +1,34 @@
+//! The list of all scenarios.
+
+use crate::options::Family;
+use crate::ordinary;
+use crate::scenario::{self, Scenario};
+
+impl Family {
+    /// Its scenarios, in the order of the table.
+    pub fn scenarios(self) -> &'static [&'static Scenario] {
+        match self {
+            Self::Lab => scenario::LAB,
+            Self::Ordinary => ordinary::ALL,
+            Self::Machines => scenario::MACHINES,
+        }
+    }
+}
+
+/// Every scenario, those of the lab first.
+pub fn all() -> impl Iterator<Item = &'static Scenario> {
+    scenario::LAB.iter().chain([&&scenario::interrupts::SCENARIO]).chain(ordinary::ALL).copied()
+}
+
+/// The scenario with that name.
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    all().find(|scenario| scenario.name == name)
+}
+
+/// Prints those of a family.
+pub fn print_list(family: Family) {
+    for scenario in family.scenarios() {
+        println!("{:<22} {:<8} {}", scenario.name, scenario.truth.word(), scenario.construction);
+        println!("{:31} trap: {}", "", scenario.trap);
+    }
+}
