@@ -4,7 +4,7 @@ use arbitrary::Unstructured;
 use engine::driver::sim::Faults;
 use engine::job::Job;
 use engine::simulate::{Level, simulate};
-use model::load::{Hold, Life, Request, Retry, Spacing};
+use model::load::{Hold, Life, Manner, Request, Retry, Spacing};
 use wire::tape::Tape;
 
 const MS: u64 = 1_000_000;
@@ -79,7 +79,7 @@ pub fn hold(bytes: &[u8]) {
         timeout_ns: 4 * MS,
         connect_timeout_ns: 3 * MS,
         seed,
-        retry,
+        manner: Manner { retry_unprocessed: retry, ..Manner::default() },
         ..Job::for_tests(Tape::new(&[request], level.depth).expect("a plain request"))
     };
     // With a budget the level lasts until it is spent, which never happens with a dead server.

@@ -3,7 +3,7 @@
 use crate::shard::Shard;
 use model::curve::Curve;
 use model::fleet::Share;
-use model::load::{DriverKind, Life, Retry, Spacing};
+use model::load::{DriverKind, Life, Manner, Spacing};
 use model::route::Route;
 use std::sync::Arc;
 use wire::tape::Tape;
@@ -30,10 +30,8 @@ pub struct Job {
     pub timeout_ns: u64,
     /// A connection attempt without success after this time failed, nanoseconds.
     pub connect_timeout_ns: u64,
-    /// Which requests are sent again when the server did not process them.
-    pub retry: Retry,
-    /// Pause after a thin poll, nanoseconds; 0 is off.
-    pub coalesce_ns: u64,
+    /// How the workers send and receive.
+    pub manner: Manner,
     /// Seed of everything random.
     pub seed: u64,
     /// How connections are encrypted; absent for plain connections.
@@ -55,8 +53,7 @@ impl Job {
             depth_max: 1,
             timeout_ns: 10_000_000_000,
             connect_timeout_ns: 10_000_000_000,
-            retry: Retry::Never,
-            coalesce_ns: 0,
+            manner: Manner::default(),
             seed: 1,
             tls: None,
             tunnel: None,

@@ -205,7 +205,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             recorder,
             orders,
             timeout_ns: job.timeout_ns,
-            retry: job.retry,
+            retry: job.manner.retry_unprocessed,
             shard,
             load: 0,
             is_level_on: false,

@@ -7,7 +7,7 @@ use engine::shard::Shard;
 use engine::simulate::{Account, Level, simulate};
 use model::check::{Check, Checks};
 use model::curve::Curve;
-use model::load::{Hold, Life, Request, Retry, Spacing};
+use model::load::{Hold, Life, Manner, Request, Retry, Spacing};
 use model::tick::{Counters, ErrorClass, Starts, Turnover};
 use std::sync::Arc;
 use wire::tape::Tape;
@@ -41,12 +41,13 @@ fn mix(depth: u32) -> Tape {
 }
 
 fn job_of(tape: Tape, seed: u64, level: &Level) -> Job {
+    let retry = [Retry::Never, Retry::Idempotent, Retry::Any][seed as usize % 3];
     Job {
         connections_max: level.connections_max,
         depth_max: level.depth,
         timeout_ns: 40 * MS,
         connect_timeout_ns: 30 * MS,
-        retry: [Retry::Never, Retry::Idempotent, Retry::Any][seed as usize % 3],
+        manner: Manner { retry_unprocessed: retry, ..Manner::default() },
         seed,
         ..Job::for_tests(tape)
     }
@@ -444,7 +445,7 @@ fn requests_behind_an_announced_end_are_unprocessed_and_sent_again_when_allowed(
     let level = Level { drain_ns: 60 * MS, ..level(4, 8) };
     let faults = Faults { last_response: 100, ..steady() };
     for (seed, retry) in [(3, Retry::Never), (4, Retry::Idempotent), (5, Retry::Any)] {
-        assert_eq!(job(seed, &level).retry, retry);
+        assert_eq!(job(seed, &level).manner.retry_unprocessed, retry);
         let account = run(seed, level, faults);
         assert_conserved(&account, &level, "retries");
         let Counters { sent, completed, failed, retried, errors, .. } = account.measured;

@@ -5,7 +5,7 @@
 
 use engine::Crew;
 use engine::job::{Job, Order};
-use model::load::{Arrival, DriverKind, Level, Life, Request};
+use model::load::{Arrival, DriverKind, Level, Life, Manner, Request};
 use model::route::Route;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -57,7 +57,7 @@ fn assert_all_answered(driver: DriverKind) {
         connections_max: CONNECTIONS,
         timeout_ns: 20_000_000_000,
         connect_timeout_ns: 20_000_000_000,
-        coalesce_ns: PAUSE_NS,
+        manner: Manner { coalesce_ns: PAUSE_NS, ..Manner::default() },
         ..Job::for_tests(Tape::new(&[request], 1).unwrap())
     };
     let mut crew = Crew::start(&job).unwrap();

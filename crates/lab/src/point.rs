@@ -221,7 +221,7 @@ fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
         duration_s,
         driver: trial.driver.name().to_string(),
         threads: CrewSize::of(trial).threads,
-        coalesce_ns: trial.coalesce_ns,
+        coalesce_ns: trial.manner.coalesce_ns,
     }
 }
 

@@ -199,6 +199,17 @@ crate::named! {
     fn name, parse;
 }
 
+/// How the workers send and receive, in every level alike: options that only the engine reads, and
+/// that everything between passes on as they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manner {
+    /// Pause after a poll with few events: fewer wake-ups for more latency, nanoseconds; 0 is off.
+    pub coalesce_ns: u64,
+    /// Which requests are sent again when the server did not process them.
+    #[serde(default, skip_serializing_if = "Retry::is_never")]
+    pub retry_unprocessed: Retry,
+}
+
 impl Retry {
     /// Whether nothing is sent again.
     pub fn is_never(&self) -> bool {
@@ -347,9 +358,6 @@ pub struct Trial {
     pub window_max_ns: Option<u64>,
     /// A request without a complete response after this time failed, nanoseconds.
     pub timeout_ns: u64,
-    /// Which requests are sent again when the server did not process them.
-    #[serde(default, skip_serializing_if = "Retry::is_never")]
-    pub retry_unprocessed: Retry,
     /// How often each level is visited.
     pub visits: u32,
     /// How often a level whose throughput is not steady is repeated.
@@ -362,8 +370,9 @@ pub struct Trial {
     pub driver: DriverKind,
     /// Why that driver.
     pub driver_reason: String,
-    /// Pause after a poll with few events: fewer wake-ups for more latency, nanoseconds; 0 is off.
-    pub coalesce_ns: u64,
+    /// How the workers send and receive.
+    #[serde(flatten)]
+    pub manner: Manner,
     /// Seed of everything random.
     pub seed: u64,
     /// Which process is the server.
@@ -412,14 +421,13 @@ impl Trial {
             drain_ns: 0,
             window_max_ns: None,
             timeout_ns: 10_000_000_000,
-            retry_unprocessed: Retry::Never,
             visits: 1,
             repeats_max: 0,
             threads: 1,
             cpus: Vec::new(),
             driver: DriverKind::Epoll,
             driver_reason: "test".to_string(),
-            coalesce_ns: 0,
+            manner: Manner::default(),
             seed: 1,
             server: ServerProcess::ByPort,
             links: Links::default(),

@@ -9,7 +9,7 @@ use crate::url::{Scheme, Url, UrlError};
 use crate::usage::{Refusal, Usage};
 use crate::values::{self, LinkText, Profiles};
 use model::link::{LinkSide, Links};
-use model::load::{DriverKind, Level, Question, Retry, ServerProcess, Stop, Trial, Warmup};
+use model::load::{DriverKind, Level, Manner, Question, Retry, ServerProcess, Stop, Trial, Warmup};
 use model::profile::ProfileChoice;
 use model::route::{Address, Resolution};
 use model::sample::Bodies;
@@ -71,8 +71,10 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         cpus,
         driver,
         driver_reason,
-        retry_unprocessed: retry(options.retry_unprocessed, &shape)?,
-        coalesce_ns: options.coalesce.0,
+        manner: Manner {
+            coalesce_ns: options.coalesce.0,
+            retry_unprocessed: retry(options.retry_unprocessed, &shape)?,
+        },
         seed,
         server,
         links: links(&options.links, &way.addresses)?,

@@ -212,11 +212,11 @@ fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
         (trial.confirm.is_some(), "an experiment", "leave --confirm out"),
         (trial.profile.is_some(), "a profile of its window", "leave --profile out"),
         (
-            trial.retry_unprocessed != Retry::Never,
+            trial.manner.retry_unprocessed != Retry::Never,
             "requests that are sent again",
             "leave --retry-unprocessed out",
         ),
-        (trial.coalesce_ns > 0, "batches of receives", "leave --coalesce out"),
+        (trial.manner.coalesce_ns > 0, "batches of receives", "leave --coalesce out"),
         (trial.driver == DriverKind::Null, "a load without a server", "leave --driver out"),
         (
             matches!(trial.warmup, Warmup::ForNs(1..)),

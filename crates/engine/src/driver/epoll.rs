@@ -163,7 +163,7 @@ impl Epoll {
             took: Took::All,
             // The kernel has one event for each socket, and returns them in their order.
             backlog: Backlog::new(slots as usize, EVENTS_MAX),
-            coalesce_ns: job.coalesce_ns,
+            coalesce_ns: job.manner.coalesce_ns,
             wait,
         })
     }
@@ -448,7 +448,7 @@ impl Carrier for Epoll {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::load::Request;
+    use model::load::{Manner, Request};
     use model::route::Route;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
@@ -558,7 +558,8 @@ mod tests {
         let (method, path) = ("GET".to_string(), "/".to_string());
         let tape = Tape::new(&[Request { method, path, ..Request::default() }], 1).unwrap();
         let routes = vec![Route::to(listener.local_addr().unwrap())];
-        let job = Job { routes, coalesce_ns: 60_000_000_000, ..Job::for_tests(tape) };
+        let manner = Manner { coalesce_ns: 60_000_000_000, ..Manner::default() };
+        let job = Job { routes, manner, ..Job::for_tests(tape) };
         let mut driver = Epoll::new(&job, 4).unwrap();
         driver.open(0, 0);
         let _peer = listener.accept().unwrap();

@@ -186,7 +186,7 @@ impl Uring {
             .setup_submit_all()
             .setup_cqsize(COMPLETIONS)
             .build(SUBMISSIONS)?;
-        if job.coalesce_ns > 0 && !ring.params().is_feature_min_timeout() {
+        if job.manner.coalesce_ns > 0 && !ring.params().is_feature_min_timeout() {
             let why = "coalescing with io_uring needs Linux 6.12; --driver epoll does not";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
@@ -227,7 +227,7 @@ impl Uring {
             armed_until_ns: u64::MAX,
             timer: Box::new(Timespec::new()),
             woken_ns: clock::now_ns(),
-            coalesce_us: (job.coalesce_ns / 1000).min(u64::from(u32::MAX)) as u32,
+            coalesce_us: (job.manner.coalesce_ns / 1000).min(u64::from(u32::MAX)) as u32,
             removal: removal(),
         })
     }

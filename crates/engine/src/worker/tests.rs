@@ -8,7 +8,7 @@ use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
 use model::curve::Curve;
 use model::dist::Dist;
-use model::load::{DriverKind, Life, Request, Retry, Spacing};
+use model::load::{Life, Request, Spacing};
 use model::tick::{ErrorClass, Phase, Tick};
 use rtrb::RingBuffer;
 use std::collections::VecDeque;
@@ -159,20 +159,12 @@ fn job() -> Job {
     let request =
         Request { method: "GET".to_string(), path: "/".to_string(), ..Request::default() };
     Job {
-        driver: DriverKind::Sim,
         routes: vec![],
-        tls: None,
-        tunnel: None,
-        tape: Arc::new(Tape::new(&[request], DEPTH).unwrap()),
-        share: model::fleet::Share::alone(1),
-        cpus: vec![],
         connections_max: SLOTS,
         depth_max: DEPTH,
         timeout_ns: 1_000_000_000,
         connect_timeout_ns: 1_000_000_000,
-        retry: Retry::Never,
-        coalesce_ns: 0,
-        seed: 1,
+        ..Job::for_tests(Tape::new(&[request], DEPTH).unwrap())
     }
 }
 
