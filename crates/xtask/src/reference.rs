@@ -1,11 +1,13 @@
 //! `cargo xtask reference`: writes the pages of docs/reference from the code they describe.
 //!
 //! Module docs describe gates, walls and knobs; the definitions of the record are a table in
-//! `figures`.
-//! The pages repeat these texts for readers without the code, and tidy reports stale pages.
+//! `figures`. The pages repeat these texts for readers without the code, and tidy reports stale
+//! pages. The ids of gates and walls are lists in `model`, for readers of records without the
+//! judge; they are written here too, so that a gate or a wall is one file and one row.
 
 mod gates;
 mod knobs;
+mod walls;
 
 use crate::finding::Finding;
 use crate::tree::{self, Tree};
@@ -27,7 +29,9 @@ struct Page {
 const PAGES: &[Page] = &[
     Page { path: "docs/reference/gates.md", text: gates_page },
     Page { path: "docs/reference/knobs.md", text: knobs::page },
-    Page { path: "docs/reference/walls.md", text: walls },
+    Page { path: walls::LIST, text: walls::list },
+    Page { path: gates::LIST, text: gates::list },
+    Page { path: "docs/reference/walls.md", text: walls::page },
     Page { path: "docs/reference/record.md", text: record },
 ];
 
@@ -100,70 +104,6 @@ fn gates_page(tree: &Tree) -> Result<String> {
         page += &section(&format!("`{name}`"), &format!("{docs}\n{listed}"));
     }
     Ok(page)
-}
-
-fn walls(tree: &Tree) -> Result<String> {
-    let mut page = top(
-        "Walls",
-        "The walls that this version can name, and at the end those that it cannot test, which \
-         every verdict lists as not tested. Utilisation alone names no wall: a counter, a queue or \
-         the shape of a ramp must agree with it.",
-    );
-    let mut headers = headers_below(tree, "crates/judge/src/walls/")?;
-    let all = walls_of(text_of(tree, "crates/model/src/wall.rs").context("the list of walls")?)?;
-    let mut untested = Vec::new();
-    for Wall { id, name, reason, fix } in &all {
-        let is_it = |(_, docs): &(String, String)| docs.starts_with(&format!("{id}: "));
-        let Some(at) = headers.iter().position(is_it) else {
-            untested.push((id, name));
-            continue;
-        };
-        let (file, docs) = headers.swap_remove(at);
-        let mut docs = docs.trim_start_matches(&format!("{id}: ")).to_string();
-        for part in PARTS {
-            if !docs.contains(&format!("\n{part}: ")) {
-                bail!("the header of {file}.rs has no part `{part}:`");
-            }
-            docs = docs.replace(&format!("\n{part}:"), &format!("\n\n{part}:"));
-        }
-        let docs = docs.replace("\n\n\n", "\n\n");
-        let printed = wrapped(&format!("Printed: {reason}. Fix: {fix}."));
-        page += &section(&format!("{id}, {name}"), &format!("{docs}\n\n{printed}"));
-    }
-    page += "\n## Walls without a test\n\n";
-    for (id, name) in untested {
-        page += &format!("- {id}, {name}\n");
-    }
-    Ok(page)
-}
-
-/// The parts of the header of a wall, in this order.
-const PARTS: [&str; 5] = ["Signals", "Rule", "Mimics", "Confirm", "Source"];
-
-/// A wall as the list in the source of `model` has it.
-struct Wall {
-    id: String,
-    name: String,
-    /// What happens there.
-    reason: String,
-    /// What moves it.
-    fix: String,
-}
-
-/// All walls, from the list in the source of `model`.
-fn walls_of(source: &str) -> Result<Vec<Wall>> {
-    let (_, list) = source.split_once("\nwalls! {").context("the list of walls")?;
-    let (list, _) = list.split_once("\n}").context("the end of the list of walls")?;
-    let words: Vec<&str> = list.split('"').collect();
-    let wall = |words: &[&str]| match words {
-        [id, name, _, reason, _, fix] => {
-            let id = id.trim_matches(|letter: char| letter == ',' || letter.is_whitespace());
-            let [id, name, reason, fix] = [id, name, reason, fix].map(str::to_string);
-            Some(Wall { id, name, reason, fix })
-        }
-        _ => None,
-    };
-    Ok(words.chunks(6).filter_map(wall).collect())
 }
 
 fn record(tree: &Tree) -> Result<String> {
@@ -278,29 +218,6 @@ mod tests {
         let tree = Tree::sample(&[("docs/reference/knobs.md", "# Knobs\n")]);
         let found = check(&tree).pop().unwrap().to_string();
         assert!(found.contains("the page cannot be made"), "{found}");
-    }
-
-    const WALLS: &str = "\nwalls! {\n    K7 \"ring\":\n        \"r\" => \"f\",\n    K8 \"link\":\n\
-                         \"full\" =>\n \"widen\",\n}\n";
-
-    #[test]
-    fn walls_with_a_file_are_described_and_the_others_listed() {
-        let header = "//! K8: it is full.\n//!\n//! Signals: s.\n//! Rule: r.\n//! Mimics: m.\n\
-                      //! Confirm: c.\n//! Source: o.\n";
-        let sample = |header: &str| {
-            Tree::sample(&[
-                ("crates/judge/src/walls/server_link.rs", header),
-                ("crates/judge/src/walls/helper.rs", "//! No wall.\n"),
-                ("crates/model/src/wall.rs", WALLS),
-            ])
-        };
-        let page = walls(&sample(header)).unwrap();
-        assert!(page.contains("## K8, link\n\nIt is full.\n\nSignals: s.\n\nRule: r.\n"), "{page}");
-        assert!(page.contains("Source: o.\n\nPrinted: full. Fix: widen.\n"), "{page}");
-        assert!(page.ends_with("## Walls without a test\n\n- K7, ring\n"), "{page}");
-        assert!(!page.contains("No wall"), "{page}");
-        let without = walls(&sample(&header.replace("Mimics", "Looks"))).unwrap_err();
-        assert!(without.to_string().contains("Mimics"), "{without}");
     }
 
     #[test]

@@ -14,6 +14,9 @@
 //! is the wall, and the overflow is part of its evidence).
 //! Confirm: a longer backlog absorbs a burst; if it fills again, the acceptor is the wall.
 //! Source: Linux net/ipv4/tcp_ipv4.c (tcp_v4_syn_recv_sock), networking/snmp_counter.rst.
+//! Name: accept queue
+//! Reason: the server accepts connections too slowly, and its accept queue overflows
+//! Fix: accept faster: more acceptors, or one listener per worker with SO_REUSEPORT
 
 use super::{Family, Seen, Test};
 use crate::case::Case;

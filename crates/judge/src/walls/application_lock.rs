@@ -20,6 +20,9 @@
 //! time added outside does not.
 //! Source: Linux Documentation/locking/futex-requeue-pi.rst, futex(2); Go runtime/metrics
 //! (/sync/mutex/wait/total:seconds); Curtsinger and Berger, Coz (2015).
+//! Name: a lock in the application
+//! Reason: requests take turns at one lock
+//! Fix: find the lock (mutex or block profile, off-CPU stacks); do less under it, or split it
 
 use super::waiting::Waiting;
 use super::{Family, Seen, Test};

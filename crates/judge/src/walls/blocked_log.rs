@@ -8,6 +8,9 @@
 //! writes, the others wait for the lock of the log).
 //! Confirm: the server is faster without the log, or with a log that is read (cat >/dev/null).
 //! Source: Linux pipe(7).
+//! Name: logging or tracing
+//! Reason: threads of the server wait to write their log
+//! Fix: log less per request, or from a separate thread
 
 use super::Test;
 use super::waiting::Waiting;

@@ -10,6 +10,9 @@
 //! Mimics: neighbours on the same CPUs; S1 when server and client share them.
 //! Confirm: a second client host at the same load raises the rate by more than 15 %.
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-bwc.rst.
+//! Name: client CPUs
+//! Reason: the generator's CPUs are full
+//! Fix: give the generator more CPUs (--cpus, -t), a second host, or cheaper requests
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, WARM, Whose, percent};

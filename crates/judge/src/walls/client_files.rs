@@ -7,6 +7,9 @@
 //! Mimics: none; K3 is the same on the server.
 //! Confirm: a higher limit (ulimit -n) stops the errors.
 //! Source: socket(2), Linux admin-guide/sysctl/fs.rst (file-max, nr_open).
+//! Name: client file descriptors
+//! Reason: the generator may open no more files
+//! Fix: allow it more open files: ulimit -n
 
 use super::{Family, Seen, Test};
 use crate::case::Case;

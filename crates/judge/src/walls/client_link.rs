@@ -11,6 +11,9 @@
 //! generator whose CPUs cannot take in more (C1).
 //! Confirm: shorter responses raise the rate as bytes fall; a second client host doubles it.
 //! Source: Linux net/sched/sch_tbf.c, tc(8).
+//! Name: client link bandwidth
+//! Reason: the generator's link is full
+//! Fix: use a second client host, or one with a faster link
 
 use super::Test;
 use super::shaping::{self, ShapedUnit, ShapedWay};

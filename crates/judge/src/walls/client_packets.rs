@@ -8,6 +8,9 @@
 //! Confirm: with several requests per packet (-p), packets stay and requests grow; a second client
 //! host.
 //! Source: Amazon EC2 User Guide, Monitor network performance for ENA (`pps_allowance_exceeded`).
+//! Name: client packet rate
+//! Reason: the generator's link carries no more packets
+//! Fix: send several requests at once (-p), or use a second client host
 
 use super::Test;
 use super::shaping;

@@ -7,6 +7,9 @@
 //! Confirm: a second source or target address doubles the ceiling. TIME_WAIT stays with the side
 //! that closes first.
 //! Source: connect(2), Linux networking/ip-sysctl.rst (ip_local_port_range, tcp_tw_reuse).
+//! Name: client ports
+//! Reason: the generator has no free port left
+//! Fix: keep connections alive, so that they need no new port
 
 use super::{Family, Seen, Test};
 use crate::case::Case;

@@ -10,6 +10,9 @@
 //! Confirm: shorter responses, or no checks of bodies, raise the rate.
 //! Source: RFC 4898 (TCP extended statistics), Linux include/uapi/linux/tcp.h
 //! (tcpi_rwnd_limited).
+//! Name: client reads slowly
+//! Reason: the generator reads responses too slowly
+//! Fix: give the generator more CPUs (--cpus, -t) or a second host
 
 use super::windows::{self, LIMITED_MIN, UNREAD_MIN};
 use super::{Family, Seen, Test};

@@ -9,6 +9,9 @@
 //! Mimics: C10 (receive work charged to the thread), C1 (all CPUs busy).
 //! Confirm: the same load on twice the threads raises the rate by more than 15 %.
 //! Source: Gregg, Thread State Analysis; Linux Documentation/scheduler/sched-stats.rst.
+//! Name: one client thread
+//! Reason: one thread of the generator is full
+//! Fix: use more threads (-t)
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, WARM, Whose, percent};

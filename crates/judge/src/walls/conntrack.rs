@@ -14,6 +14,9 @@
 //! Confirm: a larger nf_conntrack_max, or no tracking of the port (notrack), ends the drops.
 //! Source: Linux networking/nf_conntrack-sysctl.rst, net/netfilter/nf_conntrack_core.c
 //! (__nf_conntrack_alloc, early_drop, nf_ct_resolve_clash, nf_conntrack_in).
+//! Name: connection tracking table
+//! Reason: the table of tracked connections is full
+//! Fix: raise net.netfilter.nf_conntrack_max, or exempt the port from tracking (notrack)
 
 use super::{Family, Seen, Test, accept_queue};
 use crate::case::Case;

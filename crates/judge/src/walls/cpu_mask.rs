@@ -7,6 +7,9 @@
 //! Mimics: S2 when one CPU is allowed, S1 (no other CPU is idle).
 //! Confirm: a wider mask raises the rate in proportion.
 //! Source: sched_setaffinity(2), Linux admin-guide/cgroup-v1/cpusets.rst.
+//! Name: server CPU affinity
+//! Reason: the server may not use CPUs that are idle
+//! Fix: let the server use more CPUs (taskset, cpuset, worker count)
 
 use super::{Family, Test};
 use crate::case::{Case, Whose, percent};

@@ -6,6 +6,9 @@
 //! Mimics: A2 (a pool that waits), A5 (pauses), S5 (time taken by the hypervisor).
 //! Confirm: a quota 20 % larger raises the rate by 20 %.
 //! Source: Linux Documentation/scheduler/sched-bwc.rst.
+//! Name: server CPU quota
+//! Reason: the server has used up its CPU quota
+//! Fix: raise the quota of that group by 20 %: the rate should rise as much
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};

@@ -13,6 +13,9 @@
 //! are empty; A2, A3), N2 (a segment is sent again after 200 ms).
 //! Confirm: TCP_NODELAY in the server, or one write per response, ends it.
 //! Source: RFC 896 (Nagle), RFC 1122 section 4.2.3.2, Linux include/net/tcp.h (TCP_DELACK_MIN).
+//! Name: protocol stall
+//! Reason: each response waits for a delayed acknowledgement (Nagle's algorithm)
+//! Fix: set TCP_NODELAY in the server, or send each response in one write
 
 use super::{Family, Seen, Test, loss};
 use crate::case::Case;

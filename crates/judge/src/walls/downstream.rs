@@ -17,6 +17,9 @@
 //! could do more: more connections tell), A1 (threads that wait for a free connection).
 //! Confirm: a route that does not call that service is faster; a slower service lowers the rate.
 //! Source: Linux tcp(7), struct tcp_info (tcpi_last_data_sent, tcpi_last_data_recv).
+//! Name: a downstream service
+//! Reason: requests wait for another service
+//! Fix: measure that service by itself, and watch its process
 
 use super::waiting::{ADDS_UP, MOST, QUEUE_MIN, Waiting, serves};
 use super::{Family, Seen, Test};

@@ -11,6 +11,9 @@
 //! latency grows with load); A4, a limiter that lets requests wait (a ramp tells).
 //! Confirm: twice the connections double the rate.
 //! Source: Little's law; Lazowska et al., Quantitative System Performance, chapter 3.
+//! Name: client concurrency
+//! Reason: every connection waits for a response, and nothing is busy
+//! Fix: open more connections (-c)
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, SLACK, Whose, percent};

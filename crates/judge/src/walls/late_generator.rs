@@ -16,6 +16,9 @@
 //! it has evidence of them).
 //! Confirm: a lower rate, more threads or a second host makes the generator delay collapse.
 //! Source: G. Tene, How NOT to Measure Latency; Nighthawk's and fortio's counters of late sends.
+//! Name: client late
+//! Reason: the generator sent requests late
+//! Fix: give the generator CPUs of its own (--cpus, -t) or a second host
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};

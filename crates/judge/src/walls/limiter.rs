@@ -24,6 +24,9 @@
 //! (address, header, account) does.
 //! Source: RFC 6585 section 4 (429), RFC 9110 section 15.6.4 (503); Turner, New directions in
 //! communications (1986), the leaky bucket.
+//! Name: a limiter in the application
+//! Reason: the server lets no more than a set rate or number through
+//! Fix: look for a limit in the settings of the server, a proxy or a library
 
 use super::waiting::{Waiting, asleep_at_light_load};
 use super::worker_pool::EXPLAINED_MIN;

@@ -9,6 +9,9 @@
 //! fills the memory: the pressure is that of the host.
 //! Confirm: a higher limit, or more memory, ends the stalls.
 //! Source: Linux accounting/psi.rst, admin-guide/cgroup-v1/memory.rst, admin-guide/cgroup-v2.rst.
+//! Name: memory reclaim
+//! Reason: the server's host is short of memory
+//! Fix: give the server's group more memory, and see whether the stalls end
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};

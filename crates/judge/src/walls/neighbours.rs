@@ -15,6 +15,9 @@
 //! Confirm: stop or move the neighbour, or give the server more weight (cpu.shares): the rate
 //! rises.
 //! Source: Linux Documentation/scheduler/sched-stats.rst; Gregg, The USE Method.
+//! Name: a neighbour on the server's CPUs
+//! Reason: other processes use the server's CPUs
+//! Fix: stop or move other processes on the server's CPUs (top), and repeat
 
 use super::{Family, Seen, Test, application_lock, cpu_quota};
 use crate::case::{Case, HOT, SLACK, percent};

@@ -7,6 +7,9 @@
 //! Mimics: retries or ramp phases inside the window; a median used as a mean.
 //! Confirm: measure again for longer; with half the requests in flight, rate x latency must halve.
 //! Source: J. D. C. Little, A Proof for the Queuing Formula L = lambda W (1961).
+//! Name: invalid measurement
+//! Reason: the rate is not known
+//! Fix: measure again, for longer: -d 20
 
 use super::{Family, Seen, Test};
 use crate::case::Case;

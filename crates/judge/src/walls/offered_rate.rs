@@ -13,6 +13,9 @@
 //! Mimics: A4, a limiter that queues.
 //! Confirm: a rate 25 % higher is reached as well.
 //! Source: Schroeder, Wierman and Harchol-Balter, Open Versus Closed: A Cautionary Tale (2006).
+//! Name: offered load is the limit
+//! Reason: the server kept up with the asked rate
+//! Fix: ask for a higher rate (-R)
 
 use super::{Family, Seen, Test, late_generator};
 use crate::backlog::keeps_up;

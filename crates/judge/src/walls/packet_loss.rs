@@ -11,6 +11,9 @@
 //! these; N5 (a box between the hosts that refuses).
 //! Confirm: at a rate 20 % lower the loss vanishes (congestion) or stays (a faulty path).
 //! Source: Linux networking/snmp_counter.rst, RFC 6298 (retransmission timer).
+//! Name: loss or congestion window
+//! Reason: packets are lost on the way
+//! Fix: lower the rate (-R): loss that stays comes from the path
 
 use super::{Family, Seen, Test, loss};
 use crate::case::{Case, percent};

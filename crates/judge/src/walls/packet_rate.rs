@@ -10,6 +10,9 @@
 //! Confirm: longer responses, or several requests per packet (-p): packets stay, bytes and requests
 //! grow.
 //! Source: Linux net/sched/sch_tbf.c (mpu), tc(8).
+//! Name: server packet rate
+//! Reason: the server's link carries no more packets
+//! Fix: send several requests at once (-p)
 
 use super::Test;
 use super::shaping::{self, ShapedUnit};

@@ -16,6 +16,9 @@
 //! collector moves them.
 //! Source: Linux admin-guide/cgroup-v1/freezer-subsystem.rst; Go runtime/debug
 //! (GCStats.PauseTotal); OpenJDK perfMemory.hpp (sun.rt.safepointTime).
+//! Name: pauses of the whole application
+//! Reason: the whole server stops now and then
+//! Fix: find what stops it: the collector's log, a debugger, a freezer, SIGSTOP
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};

@@ -15,6 +15,9 @@
 //! moves the rate.
 //! Source: Amazon EC2 User Guide, Monitor network performance for ENA; Linux
 //! drivers/net/ethernet/amazon/ena.
+//! Name: provider allowance
+//! Reason: the provider of the host holds packets back
+//! Fix: use an instance with a larger network allowance, or more instances
 
 use super::{Family, Seen, Test, accept_queue};
 use crate::case::{Case, percent};

@@ -9,6 +9,9 @@
 //! Confirm: net.core.netdev_max_backlog four times as large ends the drops; if the rate stays, the
 //! wall is the CPU that empties the queue (K4).
 //! Source: Linux net/core/dev.c (enqueue_to_backlog), networking/scaling.rst.
+//! Name: per-CPU backlog
+//! Reason: a CPU's queue of received packets overflows
+//! Fix: raise net.core.netdev_max_backlog fourfold, and see whether the rate follows
 
 use super::{Family, Seen, Test, loss};
 use crate::case::{Case, percent};

@@ -11,6 +11,9 @@
 //! not, this was not the wall.
 //! Source: Linux networking/scaling.rst, networking/napi.rst,
 //! admin-guide/kernel-per-CPU-kthreads.rst.
+//! Name: receive softirq on one CPU
+//! Reason: one CPU of the server takes in most packets
+//! Fix: spread receive work over CPUs: more queues (ethtool -L), or RPS (rps_cpus)
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, Whose, percent};

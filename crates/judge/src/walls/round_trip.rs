@@ -12,6 +12,9 @@
 //! response).
 //! Confirm: twice the connections double the rate.
 //! Source: Linux net/ipv4/tcp_input.c (tcp_rtt_estimator), RFC 1122 section 4.2.3.2.
+//! Name: round trip
+//! Reason: requests wait for the way to the server and back
+//! Fix: send more requests at once (-c, -p)
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};

@@ -11,6 +11,9 @@
 //! busy polling.
 //! Confirm: one CPU less for the server lowers the rate in proportion.
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-stats.rst.
+//! Name: server CPUs
+//! Reason: the server's CPUs are full
+//! Fix: make requests cheaper (--profile auto shows where time goes), or give it another CPU
 
 use super::waiting::with_unread;
 use super::{Family, Seen, Test, application_lock};

@@ -8,6 +8,9 @@
 //! Mimics: K1 (the queue fills because descriptors ran out), S2 (a loop that retries is hot).
 //! Confirm: prlimit raises the limit of the running process and the queue empties.
 //! Source: accept(2), prlimit(1), getrlimit(2).
+//! Name: server file descriptors
+//! Reason: the server may open no more files
+//! Fix: allow the server more open files: ulimit -n, LimitNOFILE
 
 use super::{Family, Seen, Test, accept_queue};
 use crate::case::Case;

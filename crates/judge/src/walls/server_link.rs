@@ -12,6 +12,9 @@
 //! loss is a symptom), C5 (the same on the generator's host), K12.
 //! Confirm: responses half as long double the rate.
 //! Source: Linux net/sched/sch_tbf.c, tc(8); Gregg, Systems Performance, chapter 10.
+//! Name: server link bandwidth
+//! Reason: the server's link is full
+//! Fix: compress, use a faster link, or raise its queueing discipline's limit (tc qdisc show)
 
 use super::shaping::{self, ShapedUnit, ShapedWay};
 use super::{Seen, Test};

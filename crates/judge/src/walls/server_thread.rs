@@ -11,6 +11,9 @@
 //! (A1): the verdict says both.
 //! Confirm: two server processes double the rate.
 //! Source: Gregg, Thread State Analysis; Linux Documentation/scheduler/sched-stats.rst.
+//! Name: one server thread
+//! Reason: one thread of the server is full
+//! Fix: run more server workers (threads, processes or GOMAXPROCS)
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, Whose, percent};

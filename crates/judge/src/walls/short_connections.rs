@@ -17,6 +17,9 @@
 //! (M4).
 //! Confirm: with keep-alive, or a higher limit of requests per connection, the rate rises.
 //! Source: RFC 9112 section 9.3 (persistence); Linux tcp(7).
+//! Name: connection churn
+//! Reason: requests wait for new connections
+//! Fix: let the server keep connections longer (keep-alive, limit of requests per connection)
 
 use super::{Family, Seen, Test, downstream, worker_pool};
 use crate::case::{Case, percent};

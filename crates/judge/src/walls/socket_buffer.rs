@@ -15,6 +15,9 @@
 //! by the program turns off the kernel's own tuning.
 //! Source: Linux networking/ip-sysctl.rst (tcp_rmem, tcp_wmem), include/uapi/linux/tcp.h
 //! (tcpi_sndbuf_limited).
+//! Name: socket buffer
+//! Reason: a response does not fit into the socket's buffer
+//! Fix: set a larger SO_SNDBUF in the server, or none; or raise tcp_wmem
 
 use super::windows::{self, LIMITED_MIN, UNREAD_MIN};
 use super::{Family, Seen, Test};

@@ -9,6 +9,9 @@
 //! time too: a profile tells), S6 (a neighbour spoils caches).
 //! Confirm: fewer CPUs for the server give the same rate, or more.
 //! Source: Gunther, Guerrilla Capacity Planning (coherency); Linux Documentation/locking/.
+//! Name: kernel or user spin
+//! Reason: the server's CPUs spin: more work on them brings no higher rate
+//! Fix: let it use fewer CPUs, or find what spins (perf top)
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, Whose, percent};

@@ -12,6 +12,9 @@
 //! that uses the disk, a thread that writes all the time and serves no request.
 //! Confirm: a route that does not write, or a file on tmpfs, is faster.
 //! Source: Linux accounting/psi.rst, admin-guide/iostats.rst.
+//! Name: storage
+//! Reason: requests wait for storage
+//! Fix: write less often to the disk: group commits, or no fsync per request
 
 use super::waiting::Waiting;
 use super::{Family, Seen, Test};

@@ -13,6 +13,9 @@
 //! Confirm: half the connections per second, or a shorter round trip: the queue holds rate x round
 //! trip.
 //! Source: Linux net/ipv4/tcp_input.c (tcp_conn_request), networking/ip-sysctl.rst.
+//! Name: SYN queue
+//! Reason: requests for connections overflow the server's SYN queue
+//! Fix: set a longer backlog, with net.core.somaxconn at least as long
 
 use super::{Seen, Test, accept_queue};
 use crate::case::Case;

@@ -18,6 +18,9 @@
 //! number in flight raise the rate.
 //! Source: Linux net/core/sock_reuseport.c; Raab and Steger, Balls into Bins (1998); Node.js
 //! cluster (round robin).
+//! Name: uneven listeners or queues
+//! Reason: some workers of the server are full while others are idle
+//! Fix: spread the same load over more connections (-c)
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, HOT, percent};

@@ -6,6 +6,9 @@
 //! generator).
 //! Confirm: measure again for longer, and look at when the rate changes.
 //! Source: Law and Kelton, Simulation Modeling and Analysis, chapter 9.
+//! Name: not stationary
+//! Reason: the rate changed during the window
+//! Fix: measure for longer (-d), and look at when the rate changes
 
 use super::Test;
 use super::not_a_rate::broken;

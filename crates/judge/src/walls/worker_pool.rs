@@ -16,6 +16,9 @@
 //! Confirm: twice the workers double the rate. With k workers that each take s, the rate is k / s
 //! and grows up to k requests in flight.
 //! Source: Lazowska et al., Quantitative System Performance, chapter 5 (asymptotic bounds).
+//! Name: a pool of workers that wait
+//! Reason: requests wait for a free place in a pool
+//! Fix: give that pool more places, or shorten what a request waits for there
 
 use super::Family::{QueueLocation, RampShape, ThreadStates};
 use super::elimination::{FREE, OTHERWISE_MAX, at_cpus};

@@ -9,6 +9,9 @@
 //! Mimics: a check that is wrong; a login page or a maintenance page; a truncated body.
 //! Confirm: look at one response.
 //! Source: RFC 9110 section 15.
+//! Name: responses are not what was asked for
+//! Reason: responses failed a check
+//! Fix: look at one response, and mend the check or the server
 
 use super::Test;
 use super::not_a_rate::broken;

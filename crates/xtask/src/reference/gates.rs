@@ -1,4 +1,30 @@
-//! Which figures a gate strikes and leaves, read from the table of gates.
+//! What the table of gates says: the list of their ids in `model`, and which figures a gate strikes
+//! and leaves.
+
+use super::text_of;
+use crate::tree::Tree;
+use anyhow::{Context, Result};
+
+/// The list of all gates.
+pub const LIST: &str = "crates/model/src/verdict/gates.rs";
+
+const ABOUT: &str = "\
+//! The gates, in the order of the record.
+//!
+//! Written by `cargo xtask reference` from the table in `judge/src/gates.rs`.
+
+";
+
+/// The list, from the table.
+pub fn list(tree: &Tree) -> Result<String> {
+    let source = text_of(tree, "crates/judge/src/gates.rs").context("the table of gates")?;
+    let (_, table) = source.split_once("pub const GATES").context("the table of gates")?;
+    let (table, _) = table.split_once("\n];").context("the end of the table of gates")?;
+    let ids = table.split("gate(").filter_map(|row| row.trim_start().strip_prefix("GateId::"));
+    let ids = ids.filter_map(|row| Some(row.split_once(',')?.0));
+    let rows: String = ids.map(|id| format!("    {id} \"{}\",\n", in_snake(id))).collect();
+    Ok(format!("{ABOUT}gates! {{\n{rows}}}\n"))
+}
 
 /// `Strikes: ...` and `Leaves: ...` of one gate; nothing when the gate is not in the table.
 pub fn listed(source: &str, keys: &str, id: &str) -> Option<Vec<String>> {
@@ -13,6 +39,15 @@ pub fn listed(source: &str, keys: &str, id: &str) -> Option<Vec<String>> {
             vec![format!("Strikes: {}.", strikes.join(", ")), format!("Leaves: {leaves}.")]
         }
     })
+}
+
+/// The name in the record of a variant such as `LittlesLaw`.
+fn in_snake(variant: &str) -> String {
+    let letter = |(at, letter): (usize, char)| match letter.is_uppercase() && at > 0 {
+        true => format!("_{}", letter.to_lowercase()),
+        false => letter.to_lowercase().to_string(),
+    };
+    variant.char_indices().map(letter).collect()
 }
 
 /// The name of the variant for an id such as `littles_law`.
@@ -67,6 +102,15 @@ mod tests {
                           gate(GateId::None, W, c, &[], Leaves::Nothing),\n\
                           gate(GateId::One, W, c, &[Figure::Rate], \
                           Leaves::Bound(f, \"a bound\")),\n];";
+
+    #[test]
+    fn the_list_has_the_ids_of_the_table() {
+        let table = "pub const GATES: &[Listed] = &[\n    gate(GateId::Sum, W),\n    gate(\n\
+                     GateId::LittlesLaw, W),\n];";
+        let list = list(&Tree::sample(&[("crates/judge/src/gates.rs", table)])).unwrap();
+        let expected = "gates! {\n    Sum \"sum\",\n    LittlesLaw \"littles_law\",\n}\n";
+        assert!(list.ends_with(expected), "{list}");
+    }
 
     #[test]
     fn figures_and_what_is_left_are_read_from_the_table() {
