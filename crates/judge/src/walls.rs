@@ -6,7 +6,7 @@
 //!
 //! To add a wall, write its file and its row here. The group and the place in it decide which wall
 //! is named first; the row says what its test needs and what an experiment would find. A wall that
-//! another one imitates has a row in `relations.rs`. Its evidence goes into `evidence_tests`.
+//! another one imitates has a row in `relations.rs`. Its tests have `SIGNS`: what shows it.
 
 mod accept_queue;
 mod application_lock;
@@ -221,6 +221,9 @@ pub struct Listed {
     pub wall: WallId,
     /// Its test.
     pub test: fn(&Case<'_>) -> Test,
+    /// What shows it, and what of that cannot be left out.
+    #[cfg(test)]
+    signs: evidence_tests::Signs,
     /// What it predicts about experiments; nothing if no experiment can tell about the wall.
     pub predicts: Option<Predicts>,
     /// What its test reads of the load.
@@ -242,8 +245,19 @@ enum Needs {
     Engine,
 }
 
-const fn wall(wall: WallId, test: fn(&Case<'_>) -> Test) -> Listed {
-    Listed { wall, test, predicts: None, needs: Needs::Report, timed: None }
+/// The row of a wall, from its id and the name of its file.
+macro_rules! wall {
+    ($id:ident, $file:ident) => {
+        Listed {
+            wall: WallId::$id,
+            test: $file::test,
+            #[cfg(test)]
+            signs: $file::tests::SIGNS,
+            predicts: None,
+            needs: Needs::Report,
+            timed: None,
+        }
+    };
 }
 
 impl Listed {
@@ -296,90 +310,82 @@ pub struct WallGroup {
 /// imitate all other walls.
 pub const COUNTED: WallGroup = WallGroup {
     walls: &[
-        wall(WallId::C8, client_files::test).needs(Needs::Engine),
-        wall(WallId::C7, client_ports::test).needs(Needs::Engine),
-        wall(WallId::K3, server_files::test).needs(Needs::Engine),
-        wall(WallId::K10, conntrack::test),
-        wall(WallId::K1, accept_queue::test).needs(Needs::Engine),
-        wall(WallId::K2, syn_queue::test),
-        wall(WallId::A4, limiter::test)
-            .needs(Needs::Engine)
-            .timed(limiter::is_said)
-            .predicts(SOMETHING_WAITS),
-        wall(WallId::S3, cpu_quota::test).follows(SERVER_CPU),
-        wall(WallId::N4, provider_limit::test),
-        wall(WallId::K8, server_link::test).needs(Needs::Bytes).follows(&[Resource::ResponseBytes]),
-        wall(WallId::K9, packet_rate::test).needs(Needs::Bytes).follows(&[Resource::Connections]),
-        wall(WallId::C5, client_link::test)
-            .needs(Needs::Engine)
-            .follows(&[Resource::ResponseBytes]),
-        wall(WallId::C6, client_packets::test).follows(&[Resource::Connections]),
-        wall(WallId::K5, receive_backlog::test),
-        wall(WallId::A5, pauses::test).needs(Needs::Engine).timed(pauses::is_said),
+        wall!(C8, client_files).needs(Needs::Engine),
+        wall!(C7, client_ports).needs(Needs::Engine),
+        wall!(K3, server_files).needs(Needs::Engine),
+        wall!(K10, conntrack),
+        wall!(K1, accept_queue).needs(Needs::Engine),
+        wall!(K2, syn_queue),
+        wall!(A4, limiter).needs(Needs::Engine).timed(limiter::is_said).predicts(SOMETHING_WAITS),
+        wall!(S3, cpu_quota).follows(SERVER_CPU),
+        wall!(N4, provider_limit),
+        wall!(K8, server_link).needs(Needs::Bytes).follows(&[Resource::ResponseBytes]),
+        wall!(K9, packet_rate).needs(Needs::Bytes).follows(&[Resource::Connections]),
+        wall!(C5, client_link).needs(Needs::Engine).follows(&[Resource::ResponseBytes]),
+        wall!(C6, client_packets).follows(&[Resource::Connections]),
+        wall!(K5, receive_backlog),
+        wall!(A5, pauses).needs(Needs::Engine).timed(pauses::is_said),
     ],
 };
 
 /// Accounts that do not agree: there is no rate.
-pub const ACCOUNTS: WallGroup = WallGroup { walls: &[wall(WallId::M1, not_a_rate::test)] };
+pub const ACCOUNTS: WallGroup = WallGroup { walls: &[wall!(M1, not_a_rate)] };
 
 /// Faults in the responses or the window: there is a rate, and it is no ceiling.
 pub const MEASUREMENT: WallGroup = WallGroup {
     walls: &[
-        wall(WallId::M4, wrong_responses::test).needs(Needs::Engine),
-        wall(WallId::M3, unsteady::test).needs(Needs::Engine),
+        wall!(M4, wrong_responses).needs(Needs::Engine),
+        wall!(M3, unsteady).needs(Needs::Engine),
     ],
 };
 
 /// The generator's punctuality and CPU, and how fast it reads.
 pub const CLIENT: WallGroup = WallGroup {
     walls: &[
-        wall(WallId::C4, late_generator::test).needs(Needs::Engine),
-        wall(WallId::C1, client_cpu::test).predicts(CLIENT_CPU),
-        wall(WallId::C2, client_thread::test).predicts(CLIENT_LOOPS),
-        wall(WallId::C9, client_reads::test),
+        wall!(C4, late_generator).needs(Needs::Engine),
+        wall!(C1, client_cpu).predicts(CLIENT_CPU),
+        wall!(C2, client_thread).predicts(CLIENT_LOOPS),
+        wall!(C9, client_reads),
     ],
 };
 
 /// The server's CPU and memory.
 pub const SERVER: WallGroup = WallGroup {
     walls: &[
-        wall(WallId::A9, memory::test),
-        wall(WallId::S6, neighbours::test),
-        wall(WallId::K4, receive_cpu::test),
-        wall(WallId::S7, spinning::test),
-        wall(WallId::S4, cpu_mask::test).follows(SERVER_CPU),
-        wall(WallId::K14, uneven_load::test).needs(Needs::Engine).follows(&[Resource::Connections]),
-        wall(WallId::S1, server_cpu::test).follows(SERVER_CPU),
-        wall(WallId::S2, server_thread::test).follows(SERVER_CPU),
+        wall!(A9, memory),
+        wall!(S6, neighbours),
+        wall!(K4, receive_cpu),
+        wall!(S7, spinning),
+        wall!(S4, cpu_mask).follows(SERVER_CPU),
+        wall!(K14, uneven_load).needs(Needs::Engine).follows(&[Resource::Connections]),
+        wall!(S1, server_cpu).follows(SERVER_CPU),
+        wall!(S2, server_thread).follows(SERVER_CPU),
     ],
 };
 
 /// What the application waits for while nothing is busy.
 pub const APPLICATION: WallGroup = WallGroup {
     walls: &[
-        wall(WallId::A3, downstream::test).predicts(SOMETHING_WAITS),
-        wall(WallId::A8, short_connections::test)
-            .needs(Needs::Engine)
-            .follows(&[Resource::Connections]),
-        wall(WallId::A6, storage::test),
-        wall(WallId::A10, blocked_log::test),
-        wall(WallId::A1, application_lock::test).predicts(SOMETHING_WAITS),
-        wall(WallId::A2, worker_pool::test).predicts(SOMETHING_WAITS),
-        wall(WallId::A7, delayed_acks::test),
+        wall!(A3, downstream).predicts(SOMETHING_WAITS),
+        wall!(A8, short_connections).needs(Needs::Engine).follows(&[Resource::Connections]),
+        wall!(A6, storage),
+        wall!(A10, blocked_log),
+        wall!(A1, application_lock).predicts(SOMETHING_WAITS),
+        wall!(A2, worker_pool).predicts(SOMETHING_WAITS),
+        wall!(A7, delayed_acks),
     ],
 };
 
 /// Walls between the hosts, while neither host is busy.
-pub const PATH: WallGroup = WallGroup {
-    walls: &[wall(WallId::N2, packet_loss::test), wall(WallId::K12, socket_buffer::test)],
-};
+pub const PATH: WallGroup =
+    WallGroup { walls: &[wall!(N2, packet_loss), wall!(K12, socket_buffer)] };
 
 /// Not a wall: the load itself is the limit.
 pub const OFFERED: WallGroup = WallGroup {
     walls: &[
-        wall(WallId::M2, offered_rate::test).predicts(LOAD_LIMITS),
-        wall(WallId::N1, round_trip::test).predicts(LOAD_LIMITS),
-        wall(WallId::C3, in_flight::test).predicts(LOAD_LIMITS),
+        wall!(M2, offered_rate).predicts(LOAD_LIMITS),
+        wall!(N1, round_trip).predicts(LOAD_LIMITS),
+        wall!(C3, in_flight).predicts(LOAD_LIMITS),
     ],
 };
 

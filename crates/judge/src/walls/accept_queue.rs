@@ -142,11 +142,26 @@ pub(super) fn with_slow_connects(case: &Case<'_>, seen: Seen) -> Seen {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
+    use crate::walls::evidence_tests::Signs;
     use crate::walls::{Family, Test};
     use model::load::LoadModel;
     use observe::QueuePeak;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.tcp("TcpExt.ListenOverflows", 42);
+            scene.fixture.slow_connects();
+        },
+        without: &[
+            ("overflows", |scene| scene.fixture.tcp("TcpExt.ListenOverflows", 0)),
+            ("slow connects", |scene| {
+                scene.fixture.point.connections.connect_ns.p99 = Some(60_000);
+            }),
+            ("counters", |scene| scene.fixture.observed.tcp = None),
+        ],
+    };
 
     #[test]
     fn overflows_with_slow_connects_are_seen() {

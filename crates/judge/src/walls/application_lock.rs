@@ -146,12 +146,31 @@ fn by_runtime(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::{Signs, UNSEEN};
     use model::reading::Doing;
     use observe::DownstreamUse;
     use std::collections::BTreeMap;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.worker(0.05, 0.0);
+            let waits = |tid| (tid, 0.01, Doing::Futex, Some(7));
+            scene.fixture.doing(&[(1, 0.01, Doing::Timer, None), waits(2), waits(3), waits(4)]);
+            scene.fixture.unread_at_server(0.5);
+        },
+        without: &[
+            ("one futex", |scene| {
+                let waits = |tid| (tid, 0.01, Doing::Futex, Some(u64::from(tid)));
+                scene.fixture.doing(&[waits(1), waits(2), waits(3), waits(4)]);
+            }),
+            ("requests at the lock", |scene| scene.fixture.unread_at_server(0.9)),
+            ("a server with slack", |scene| scene.fixture.server_thread(0.9, 0.0)),
+            UNSEEN,
+        ],
+    };
 
     /// Eight requests in flight, four workers: one holds the lock, three wait for it.
     fn locked() -> Fixture {

@@ -40,10 +40,16 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::{COMPUTING, READ, Signs, UNSEEN, two_of_eight};
     use model::reading::Doing;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| two_of_eight(scene, Doing::PipeWrite),
+        without: &[READ, UNSEEN, COMPUTING],
+    };
 
     fn logging(doing: Doing) -> Fixture {
         let mut fixture = Fixture::good();

@@ -67,10 +67,24 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::fleet::AgentPoint;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.trial.cpus = vec![1];
+            scene.fixture.worker(0.97, 0.02);
+            scene.fixture.cpu(1, 0.99);
+        },
+        without: &[
+            ("a busy CPU", |scene| scene.fixture.cpu(1, 0.60)),
+            ("a worker that never sleeps", |scene| scene.fixture.worker(0.6, 0.02)),
+            ("shares of CPUs", |scene| scene.fixture.observed.cpus = None),
+        ],
+    };
 
     #[test]
     fn busy_cpus_and_a_worker_that_never_sleeps_are_seen() {

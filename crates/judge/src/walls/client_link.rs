@@ -59,10 +59,29 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::link::LinkLimits;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.shaper(1200.0, 0.9);
+            scene.fixture.apart();
+            scene.fixture.far().qdiscs = Some(Vec::new());
+        },
+        without: &[
+            ("packets that wait", |scene| {
+                scene.fixture.observed.qdiscs.as_mut().unwrap()[0].waiting = 0.1;
+            }),
+            ("packets held back", |scene| {
+                scene.fixture.observed.qdiscs.as_mut().unwrap()[0].overlimits = 0;
+            }),
+            ("disciplines", |scene| scene.fixture.observed.qdiscs = None),
+            ("a host of its own", |scene| scene.fixture.observed.far = None),
+        ],
+    };
 
     #[test]
     fn a_shaper_on_the_generators_side_is_seen() {

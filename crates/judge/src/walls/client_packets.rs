@@ -33,9 +33,23 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.unwatched();
+            scene.fixture.link("eth0", 12e6);
+            scene.fixture.packets_limit(Some(20_000));
+        },
+        without: &[
+            ("packets near the limit", |scene| scene.fixture.packets_limit(Some(40_000))),
+            ("a limit that holds", |scene| scene.fixture.packets_limit(Some(10_000))),
+            ("a stated limit", |scene| scene.fixture.packets_limit(None)),
+        ],
+    };
 
     #[test]
     fn packets_count_against_what_was_stated() {

@@ -53,9 +53,15 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| scene.fixture.error("ports", 5),
+        without: &[("the error", |scene| scene.fixture.error("ports", 0))],
+    };
 
     #[test]
     fn one_failed_attempt_is_enough() {

@@ -45,9 +45,22 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.limited(0.9, 0.6, 0.0);
+            scene.fixture.unread_at_client(0.4);
+        },
+        without: &[
+            ("a closed window", |scene| scene.fixture.limited(0.9, 0.05, 0.0)),
+            ("unread responses", |scene| scene.fixture.unread_at_client(0.0)),
+            ("samples of sockets", |scene| scene.fixture.observed.census = None),
+        ],
+    };
 
     #[test]
     fn unread_responses_behind_a_closed_window_are_seen() {

@@ -73,9 +73,18 @@ fn is_alone(case: &Case<'_>) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| scene.fixture.worker(0.98, 0.01),
+        without: &[
+            ("a worker that never sleeps", |scene| scene.fixture.worker(0.6, 0.01)),
+            ("times of threads", |scene| scene.fixture.observed.client_threads = None),
+        ],
+    };
 
     #[test]
     fn one_hot_worker_on_an_idle_host_is_seen() {

@@ -102,12 +102,30 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::verdict::{CeilingKind, Named};
     use model::wall::{Side, WallId};
     use observe::ConntrackUse;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            let table = ConntrackUse { count: 199, max: 200, ..ConntrackUse::default() };
+            scene.fixture.observed.conntrack = Some(table);
+            scene.fixture.slow_connects();
+        },
+        without: &[
+            ("a full table", |scene| {
+                scene.fixture.observed.conntrack.as_mut().unwrap().count = 20;
+            }),
+            ("slow connects", |scene| {
+                scene.fixture.point.connections.connect_ns.p99 = Some(60_000);
+            }),
+            ("the table", |scene| scene.fixture.observed.conntrack = None),
+        ],
+    };
 
     fn table(count: u64, dropped: u64) -> ConntrackUse {
         ConntrackUse { count, max: 200, dropped, ..ConntrackUse::default() }

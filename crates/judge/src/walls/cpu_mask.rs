@@ -41,9 +41,25 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+            scene.fixture.cpu(0, 0.99);
+            scene.fixture.server_thread(0.95, 0.30);
+            scene.fixture.unread_at_server(0.5);
+        },
+        without: &[
+            ("an idle CPU", |scene| scene.fixture.cpu(1, 0.9)),
+            ("a mask", |scene| scene.fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1]),
+            ("a busy CPU", |scene| scene.fixture.cpu(0, 0.6)),
+            ("unread requests", |scene| scene.fixture.unread_at_server(0.0)),
+        ],
+    };
 
     #[test]
     fn a_full_mask_with_idle_cpus_elsewhere_is_seen() {

@@ -54,9 +54,19 @@ pub(super) fn throttled(quotas: Option<&[QuotaShare]>, host: &str) -> Option<See
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| scene.fixture.throttle_server(1, 0.9, 0.6),
+        without: &[
+            ("throttled periods", |scene| scene.fixture.throttle_server(1, 0.1, 0.6)),
+            ("throttled time", |scene| scene.fixture.throttle_server(1, 0.9, 0.01)),
+            ("the groups", |scene| scene.fixture.observed.server_quotas = None),
+        ],
+    };
 
     #[test]
     fn a_throttled_group_is_seen_wherever_it_is_in_the_chain() {

@@ -87,9 +87,26 @@ fn resent(case: &Case<'_>) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.point.service_ns.p50 = Some(41_000_000);
+            scene.fixture.tcp("TcpExt.DelayedACKs", 4_000);
+            scene.fixture.unsent_at_server(0.8);
+        },
+        without: &[
+            ("responses that take 40 ms", |scene| {
+                scene.fixture.point.service_ns.p50 = Some(8_000_000);
+            }),
+            ("delayed acknowledgements", |scene| scene.fixture.tcp("TcpExt.DelayedACKs", 10)),
+            ("responses in the sockets", |scene| scene.fixture.unsent_at_server(0.0)),
+            ("counters", |scene| scene.fixture.observed.tcp = None),
+        ],
+    };
 
     fn stalled() -> Fixture {
         let mut fixture = Fixture::good();

@@ -144,11 +144,29 @@ fn all_in_use(case: &Case<'_>) -> Option<Seen> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::{READ, Signs, UNSEEN, two_of_eight};
     use model::reading::Doing;
     use observe::DownstreamUse;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            two_of_eight(scene, Doing::Receive);
+            let (to, waiting) = ("10.0.0.9:5432".to_string(), 1.9);
+            let one = DownstreamUse { to, connections: 2.0, waiting, heard_ms: None };
+            scene.fixture.observed.downstreams = Some(vec![one]);
+        },
+        without: &[
+            ("connections that wait", |scene| {
+                scene.fixture.observed.downstreams.as_mut().unwrap()[0].waiting = 0.2;
+            }),
+            ("connections of the server", |scene| scene.fixture.observed.downstreams = None),
+            READ,
+            UNSEEN,
+        ],
+    };
 
     fn proxy(waiting: f64) -> Fixture {
         let mut fixture = Fixture::good();

@@ -1,22 +1,20 @@
 //! For every wall, a measurement whose verdict names it, and for each piece of evidence the same
 //! measurement without that piece, whose verdict does not name it.
 
-mod load;
-mod network;
-mod server;
-
-use super::{GROUPS, OFFERED, Test};
+use super::{GROUPS, Listed, OFFERED, Test};
 use crate::case::Case;
 use crate::decide::decide;
 use crate::fixture::Fixture;
+use model::reading::Doing;
 use model::run::Point;
 use model::verdict::{Evidence, Named, Verdict};
 use model::wall::WallId;
+use std::collections::BTreeSet;
 
 /// A measurement, and the lighter levels of its ramp.
-struct Scene {
-    fixture: Fixture,
-    lighter: Vec<Point>,
+pub(super) struct Scene {
+    pub fixture: Fixture,
+    pub lighter: Vec<Point>,
 }
 
 impl Scene {
@@ -48,36 +46,44 @@ impl Scene {
     }
 }
 
-type Change = fn(&mut Scene);
+pub(super) type Change = fn(&mut Scene);
 
-/// A wall, what shows it, and what removes one piece of the evidence.
-struct Row {
-    wall: WallId,
-    shown: Change,
-    without: &'static [(&'static str, Change)],
+/// What shows a wall, and what removes one piece of the evidence.
+#[derive(Clone, Copy)]
+pub(super) struct Signs {
+    pub shown: Change,
+    pub without: &'static [(&'static str, Change)],
 }
 
-fn rows() -> impl Iterator<Item = &'static Row> {
-    let (load, network) = ([load::MEASUREMENT, load::CLIENT], [network::PATH, network::KERNEL]);
-    let server = [server::SERVER, server::APPLICATION];
-    load.into_iter().chain(network).chain(server).flatten()
+/// Eight requests in flight: two threads in such a call, six requests unread.
+pub(super) fn two_of_eight(scene: &mut Scene, doing: Doing) {
+    scene.fixture.worker(0.05, 0.0);
+    scene.fixture.doing(&[(1, 0.01, doing, None), (2, 0.01, doing, None)]);
+    scene.fixture.unread_at_server(0.75);
+}
+
+pub(super) const READ: (&str, Change) =
+    ("unread requests", |scene| scene.fixture.unread_at_server(0.0));
+pub(super) const UNSEEN: (&str, Change) =
+    ("states of threads", |scene| scene.fixture.observed.doing = None);
+pub(super) const COMPUTING: (&str, Change) =
+    ("threads that wait", |scene| two_of_eight(scene, Doing::Running));
+
+fn rows() -> impl Iterator<Item = &'static Listed> {
+    GROUPS.iter().flat_map(|group| group.walls)
 }
 
 #[test]
-fn every_listed_wall_is_in_the_table_once() {
-    let mut listed: Vec<WallId> =
-        GROUPS.iter().flat_map(|group| group.walls).map(|listed| listed.wall).collect();
-    let mut shown: Vec<WallId> = rows().map(|row| row.wall).collect();
-    listed.sort();
-    shown.sort();
-    assert_eq!(listed, shown);
+fn a_wall_is_listed_once() {
+    let listed: Vec<WallId> = rows().map(|row| row.wall).collect();
+    assert_eq!(listed.iter().collect::<BTreeSet<_>>().len(), listed.len());
 }
 
 #[test]
 fn a_verdict_names_each_wall_by_its_evidence() {
-    let other = |row: &Row| {
+    let other = |row: &Listed| {
         let mut scene = Scene::good();
-        (row.shown)(&mut scene);
+        (row.signs.shown)(&mut scene);
         let verdict = scene.verdict();
         let (against, evidence) = (&verdict.against, verdict.evidence.first());
         let found = format!("{}: {} {against:?} {evidence:?}", row.wall, verdict.name);
@@ -90,10 +96,10 @@ fn a_verdict_names_each_wall_by_its_evidence() {
 fn without_any_piece_of_its_evidence_a_wall_is_not_named() {
     let mut still = Vec::new();
     for row in rows() {
-        assert!(!row.without.is_empty(), "{}", row.wall);
-        for (what, take) in row.without {
+        assert!(!row.signs.without.is_empty(), "{}", row.wall);
+        for (what, take) in row.signs.without {
             let mut scene = Scene::good();
-            (row.shown)(&mut scene);
+            (row.signs.shown)(&mut scene);
             take(&mut scene);
             if scene.says(row.wall) {
                 still.push(format!("{} without {what}", row.wall));
@@ -114,7 +120,7 @@ fn evidence_of_a_host_names_what_it_was_made_of() {
     let mut nameless = Vec::new();
     for row in rows() {
         let mut scene = Scene::good();
-        (row.shown)(&mut scene);
+        (row.signs.shown)(&mut scene);
         let evidence = scene.verdict().evidence;
         let without = evidence.into_iter().filter(|one| is_drawn(one) && one.read.is_empty());
         nameless.extend(without.map(|one| format!("{}: {} {}", row.wall, one.source, one.field)));

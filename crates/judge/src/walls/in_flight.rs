@@ -73,9 +73,21 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |_| {},
+        without: &[
+            ("full places", |scene| scene.fixture.point.in_flight.limit *= 2),
+            ("a server with slack", |scene| scene.fixture.server_thread(0.9, 0.0)),
+            ("a generator with slack", |scene| scene.fixture.worker(0.9, 0.0)),
+            ("requests that are read", |scene| scene.fixture.unread_at_server(0.5)),
+            ("a watched server", |scene| scene.fixture.unwatched()),
+        ],
+    };
 
     #[test]
     fn slack_everywhere_is_seen_and_any_heat_is_not() {

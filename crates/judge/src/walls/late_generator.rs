@@ -141,12 +141,28 @@ fn moved_asked(case: &Case<'_>) -> Option<Moved> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
+    use crate::walls::evidence_tests::Signs;
     use crate::walls::{CLIENT, Test};
     use model::histogram::Summary;
     use model::load::LoadModel;
     use model::wall::WallId;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            let point = &mut scene.fixture.point;
+            point.load.model = LoadModel::Open;
+            point.latency_punctual_ns = Some(Summary { p50: Some(0), ..Summary::default() });
+        },
+        without: &[
+            ("late requests", |scene| {
+                let point = &mut scene.fixture.point;
+                point.latency_punctual_ns = Some(point.latency_ns.clone());
+            }),
+            ("a plan", |scene| scene.fixture.point.load.model = LoadModel::Closed),
+        ],
+    };
 
     #[test]
     fn a_late_generator_is_seen_and_a_punctual_one_is_not() {

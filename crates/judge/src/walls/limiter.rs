@@ -234,13 +234,29 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::case::Case;
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::histogram::Summary;
     use model::reading::Doing;
     use model::run::TargetResult;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| scene.fixture.refuse(0.3),
+        without: &[
+            ("refusals", |scene| {
+                scene.fixture.point.status.insert("4xx".to_string(), 0);
+            }),
+            ("even responses", |scene| {
+                for (at, tenth) in scene.fixture.point.per_100ms.iter_mut().enumerate() {
+                    *tenth = *tenth + at as u64 % 2 * 30 - 15;
+                }
+            }),
+            ("a watched server", |scene| scene.fixture.unwatched()),
+        ],
+    };
 
     /// A tenth of the responses refused, good ones at an even rate.
     fn refusing() -> Fixture {

@@ -68,10 +68,24 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+    use observe::Observed;
     use std::collections::BTreeMap;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            let observed: &mut Observed = &mut scene.fixture.observed;
+            observed.pressure = Some(BTreeMap::from([("memory.some".to_string(), 0.3)]));
+            observed.memory = Some(BTreeMap::from([("server.failcnt".to_string(), 500)]));
+        },
+        without: &[
+            ("stalls", |scene| scene.fixture.observed.pressure = None),
+            ("hits of the limit", |scene| scene.fixture.observed.memory = Some(BTreeMap::new())),
+        ],
+    };
 
     #[test]
     fn stalls_with_hits_of_the_limit_are_seen() {

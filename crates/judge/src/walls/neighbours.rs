@@ -70,11 +70,26 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::facts::ClockOffset;
     use model::reading::CpuShares;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+            scene.fixture.trial.cpus = vec![1];
+            scene.fixture.cpu(0, 0.99);
+            scene.fixture.server_thread(0.50, 0.49);
+        },
+        without: &[
+            ("others on its CPU", |scene| scene.fixture.cpu(0, 0.52)),
+            ("threads that wait", |scene| scene.fixture.server_thread(0.50, 0.02)),
+            ("times of threads", |scene| scene.fixture.observed.server_threads = None),
+        ],
+    };
 
     #[test]
     fn a_neighbour_on_the_servers_only_cpu_is_seen() {

@@ -51,9 +51,17 @@ fn evidence<'a>(broken: impl Iterator<Item = &'a Gate>) -> Option<Seen> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| scene.fixture.point.rate *= 10.0,
+        without: &[("more responses than were in flight", |scene| {
+            scene.fixture.point.rate /= 10.0
+        })],
+    };
 
     #[test]
     fn a_rate_that_counts_batches_is_seen() {

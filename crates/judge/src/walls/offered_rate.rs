@@ -112,11 +112,28 @@ fn all_held(case: &Case<'_>) -> Seen {
 const DEVICES_MIN: f64 = 0.95;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::histogram::Summary;
     use model::load::LoadModel;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            let point = &mut scene.fixture.point;
+            point.load.model = LoadModel::Open;
+            point.offered_rate = Some(point.rate);
+            point.send_delay_ns = Some(Summary { p99: Some(20_000), ..Summary::default() });
+        },
+        without: &[
+            ("all that was planned", |scene| scene.fixture.point.offered_rate = Some(1500.0)),
+            ("on time", |scene| {
+                let lag_ns = Some(Summary { p99: Some(9_000_000), ..Summary::default() });
+                scene.fixture.point.send_delay_ns = lag_ns;
+            }),
+        ],
+    };
 
     #[test]
     fn a_rate_that_is_kept_on_time_is_seen() {

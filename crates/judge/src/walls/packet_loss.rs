@@ -105,10 +105,24 @@ fn with_slow_responses(case: &Case<'_>, seen: Seen) -> Option<Seen> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use observe::ConntrackUse;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.loss(60, 10);
+            scene.fixture.point.service_ns.p99_9 = Some(212_000_000);
+        },
+        without: &[
+            ("segments sent again", |scene| scene.fixture.loss(0, 0)),
+            ("data among them", |scene| scene.fixture.loss(60, 60)),
+            ("a loss without a place", |scene| scene.fixture.softnet(&[(50_000, 60)])),
+            ("counters", |scene| scene.fixture.observed.tcp = None),
+        ],
+    };
 
     fn lossy() -> Fixture {
         let mut fixture = Fixture::good();

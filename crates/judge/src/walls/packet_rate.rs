@@ -50,9 +50,19 @@ fn fix(case: &Case<'_>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| scene.fixture.shaper(150.0, 0.9),
+        without: &[
+            ("packets that wait", |scene| scene.fixture.shaper(150.0, 0.1)),
+            ("small packets", |scene| scene.fixture.shaper(1200.0, 0.9)),
+            ("disciplines", |scene| scene.fixture.observed.qdiscs = None),
+        ],
+    };
 
     #[test]
     fn a_shaper_full_of_small_packets_is_seen() {

@@ -174,12 +174,25 @@ fn is_regular(dips: &[usize]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::{Signs, UNSEEN};
     use model::histogram::Summary;
     use model::reading::Doing;
     use std::collections::BTreeMap;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.stopped(0.1);
+            scene.fixture.point.service_ns.max = Some(60_000_000);
+        },
+        without: &[
+            ("stops", |scene| scene.fixture.stopped(0.0)),
+            ("slow responses", |scene| scene.fixture.point.service_ns.max = Some(9_000_000)),
+            UNSEEN,
+        ],
+    };
 
     /// Slow responses, and nothing that explains them.
     fn jerky() -> Fixture {

@@ -133,11 +133,25 @@ fn with(seen: Seen, host: &str, one: &Exceeded) -> Seen {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::verdict::{CeilingKind, Named};
     use model::wall::{Side, WallId};
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| scene.fixture.allowance("bw_out_allowance_exceeded", 900),
+        without: &[
+            ("packets over the allowance", |scene| {
+                scene.fixture.allowance("bw_out_allowance_exceeded", 0);
+            }),
+            ("more than a burst", |scene| {
+                scene.fixture.allowance("bw_out_allowance_exceeded", 3);
+            }),
+            ("the driver's counters", |scene| scene.fixture.observed.drivers = None),
+        ],
+    };
 
     #[test]
     fn an_allowance_that_many_packets_exceeded_is_seen() {

@@ -56,9 +56,22 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.softnet(&[(50_000, 600), (50_000, 0)]);
+            scene.fixture.loss(500, 0);
+        },
+        without: &[
+            ("drops", |scene| scene.fixture.softnet(&[(50_000, 0), (50_000, 0)])),
+            ("segments sent again", |scene| scene.fixture.loss(0, 0)),
+            ("the CPUs' queues", |scene| scene.fixture.observed.softnet = None),
+        ],
+    };
 
     #[test]
     fn drops_of_the_backlog_with_repeats_are_seen() {

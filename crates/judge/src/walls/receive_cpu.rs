@@ -80,10 +80,23 @@ fn share_taken_in(case: &Case<'_>, cpu: u32) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::facts::{Nic, NicSettings};
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.softirq(0, 0.90, 0.08);
+            scene.fixture.softnet(&[(90_000, 0), (5_000, 0)]);
+        },
+        without: &[
+            ("a CPU full of interrupts", |scene| scene.fixture.softirq(0, 0.5, 0.08)),
+            ("packets on one CPU", |scene| scene.fixture.softnet(&[(9_000, 0), (90_000, 0)])),
+            ("shares of CPUs", |scene| scene.fixture.observed.cpus = None),
+        ],
+    };
 
     #[test]
     fn softirq_does_not_show_what_kernel_threads_take_in() {

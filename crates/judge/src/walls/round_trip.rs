@@ -57,9 +57,23 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| scene.fixture.point.connections.connect_ns.p50 = Some(7_500_000),
+        without: &[
+            ("a distant server", |scene| {
+                scene.fixture.point.connections.connect_ns.p50 = Some(50_000);
+            }),
+            ("its round trip in the sockets", |scene| {
+                scene.fixture.round_trip(1);
+            }),
+            ("a watched server", |scene| scene.fixture.unwatched()),
+        ],
+    };
 
     fn distant() -> Fixture {
         let mut fixture = Fixture::good();

@@ -66,9 +66,27 @@ pub(crate) fn busiest(case: &Case<'_>) -> WallId {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.cpu(0, 0.99);
+            scene.fixture.cpu(1, 0.99);
+            scene.fixture.server_threads(&[(7, 0.95), (8, 0.93)]);
+            scene.fixture.unread_at_server(0.5);
+        },
+        without: &[
+            ("a busy CPU", |scene| scene.fixture.cpu(1, 0.8)),
+            ("threads of its own on them", |scene| {
+                scene.fixture.server_threads(&[(7, 0.4), (8, 0.4)]);
+            }),
+            ("unread requests", |scene| scene.fixture.unread_at_server(0.0)),
+            ("shares of CPUs", |scene| scene.fixture.observed.cpus = None),
+        ],
+    };
 
     #[test]
     fn busy_cpus_and_waiting_threads_are_seen() {

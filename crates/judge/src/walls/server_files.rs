@@ -54,13 +54,31 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::load::LoadModel;
     use model::reading::OpenFiles;
     use model::run::TurnoverInfo;
     use model::subject::Subject;
+    use observe::QueuePeak;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.observed.server_files = Some(OpenFiles { pid: 9, open: 64, limit: 64 });
+            scene.fixture.observed.listeners =
+                Some(QueuePeak { queued: 3, backlog: 128, mean_queued: 3.0 });
+        },
+        without: &[
+            ("a full table", |scene| {
+                scene.fixture.observed.server_files =
+                    Some(OpenFiles { pid: 9, open: 32, limit: 64 });
+            }),
+            ("connections that wait", |scene| scene.fixture.observed.listeners = None),
+            ("the table", |scene| scene.fixture.observed.server_files = None),
+        ],
+    };
 
     #[test]
     fn a_full_table_with_waiting_connections_is_seen() {

@@ -61,12 +61,25 @@ fn unwatched(case: &Case<'_>, responses_bytes_s: f64) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::facts::Nic;
     use model::link::LinkLimits;
     use observe::LinkUse;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| scene.fixture.shaper(1200.0, 0.9),
+        without: &[
+            ("packets that wait", |scene| scene.fixture.shaper(1200.0, 0.1)),
+            ("large packets", |scene| scene.fixture.shaper(150.0, 0.9)),
+            ("our responses among them", |scene| {
+                scene.fixture.observed.qdiscs.as_mut().unwrap()[0].bytes_s = 1000.0;
+            }),
+            ("disciplines", |scene| scene.fixture.observed.qdiscs = None),
+        ],
+    };
 
     #[test]
     fn a_shaper_full_of_large_packets_is_seen() {

@@ -74,9 +74,22 @@ fn single_file(threads: &[ThreadShare]) -> Option<(u32, f64)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.server_thread(0.97, 0.0);
+            scene.fixture.unread_at_server(0.5);
+        },
+        without: &[
+            ("a full thread", |scene| scene.fixture.server_thread(0.6, 0.0)),
+            ("unread requests", |scene| scene.fixture.unread_at_server(0.0)),
+            ("times of threads", |scene| scene.fixture.observed.server_threads = None),
+        ],
+    };
 
     #[test]
     fn one_hot_thread_with_an_idle_cpu_is_seen() {

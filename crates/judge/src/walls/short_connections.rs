@@ -108,13 +108,27 @@ pub(super) fn step(case: &Case<'_>) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::load::Life;
     use model::reading::Doing;
     use model::run::Residence;
     use observe::{DownstreamUse, QueuePeak};
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.point.connections.reopened = 500;
+            scene.fixture.observed.listeners =
+                Some(QueuePeak { queued: 6, backlog: 128, mean_queued: 6.0 });
+        },
+        without: &[
+            ("connections opened again", |scene| scene.fixture.point.connections.reopened = 5),
+            ("connections that wait", |scene| scene.fixture.observed.listeners = None),
+            ("a server with slack", |scene| scene.fixture.server_thread(0.9, 0.0)),
+        ],
+    };
 
     /// The server closes after ten responses; six connections wait to be accepted.
     fn capped() -> Fixture {

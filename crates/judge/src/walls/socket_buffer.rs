@@ -118,10 +118,20 @@ fn blocked_in_send(case: &Case<'_>, client_unread: Option<f64>) -> Option<Seen> 
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
     use model::reading::Doing;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| scene.fixture.limited(0.9, 0.0, 0.5),
+        without: &[
+            ("a full buffer", |scene| scene.fixture.limited(0.9, 0.0, 0.05)),
+            ("responses outstanding", |scene| scene.fixture.limited(0.05, 0.0, 0.5)),
+            ("samples of sockets", |scene| scene.fixture.observed.census = None),
+        ],
+    };
 
     #[test]
     fn a_full_send_buffer_and_a_small_window_are_seen() {

@@ -72,9 +72,33 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.cpu(0, 0.99);
+            scene.fixture.cpu(1, 0.99);
+            scene.fixture.server_threads(&[(7, 0.95), (8, 0.93)]);
+            scene.fixture.point.cpu.server_us_per_request = Some(1900.0);
+            let mut lighter = Fixture::point(2, 1000.0);
+            lighter.cpu.server_us_per_request = Some(900.0);
+            scene.lighter = vec![lighter];
+        },
+        without: &[
+            ("a cost that grows", |scene| {
+                scene.lighter[0].cpu.server_us_per_request = Some(1800.0);
+            }),
+            ("a flat rate", |scene| scene.lighter[0].rate = 250.0),
+            ("busy CPUs", |scene| {
+                scene.fixture.cpu(0, 0.4);
+                scene.fixture.cpu(1, 0.4);
+            }),
+            ("a ramp", |scene| scene.lighter.clear()),
+        ],
+    };
 
     #[test]
     fn a_request_that_costs_more_as_load_rises_is_seen() {

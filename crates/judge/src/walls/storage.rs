@@ -91,10 +91,25 @@ fn behind_one(waiting: &Waiting, held: f64, queued: f64) -> Seen {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::{COMPUTING, READ, Signs, UNSEEN, two_of_eight};
     use model::reading::Doing;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            two_of_eight(scene, Doing::Storage);
+            scene.fixture.observed.disk_busy = Some(0.8);
+        },
+        without: &[
+            ("a disk in use", |scene| scene.fixture.observed.disk_busy = Some(0.01)),
+            ("the disks", |scene| scene.fixture.observed.disk_busy = None),
+            READ,
+            UNSEEN,
+            COMPUTING,
+        ],
+    };
 
     fn writing(doing: Doing) -> Fixture {
         let mut fixture = Fixture::good();

@@ -61,9 +61,29 @@ fn has_cookies_for_all(case: &Case<'_>) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.tcp("TcpExt.ListenDrops", 30);
+            scene.fixture.tcp("TcpExt.TCPReqQFullDrop", 30);
+            scene.fixture.slow_connects();
+        },
+        without: &[
+            ("dropped SYNs", |scene| {
+                scene.fixture.tcp("TcpExt.ListenDrops", 0);
+                scene.fixture.tcp("TcpExt.TCPReqQFullDrop", 0);
+            }),
+            ("room in the accept queue", |scene| scene.fixture.tcp("TcpExt.ListenOverflows", 30)),
+            ("slow connects", |scene| {
+                scene.fixture.point.connections.connect_ns.p99 = Some(60_000);
+            }),
+            ("counters", |scene| scene.fixture.observed.tcp = None),
+        ],
+    };
 
     #[test]
     fn each_counter_is_seen_while_the_accept_queue_has_room() {

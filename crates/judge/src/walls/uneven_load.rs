@@ -186,11 +186,25 @@ fn threads_alike(case: &Case<'_>, threads: &[ThreadShare]) -> Vec<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
+    use crate::walls::evidence_tests::Signs;
     use crate::walls::{Test, server_thread};
     use model::facts::ProcessFacts;
     use model::reading::Doing;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.server_threads(&[(7, 0.97), (8, 0.15)]);
+            scene.fixture.unread_at_server(0.4);
+        },
+        without: &[
+            ("a full worker", |scene| scene.fixture.server_threads(&[(7, 0.6), (8, 0.15)])),
+            ("others with room", |scene| scene.fixture.server_threads(&[(7, 0.97), (8, 0.9)])),
+            ("another worker", |scene| scene.fixture.server_threads(&[(7, 0.97)])),
+            ("unread requests", |scene| scene.fixture.unread_at_server(0.0)),
+        ],
+    };
 
     #[test]
     fn one_hot_process_among_several_is_seen() {

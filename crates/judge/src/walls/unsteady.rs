@@ -21,9 +21,21 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            for tenth in &mut scene.fixture.point.per_100ms[25..] {
+                *tenth = *tenth * 2 / 3;
+            }
+        },
+        without: &[("the change", |scene| {
+            scene.fixture.point.per_100ms = Fixture::good().point.per_100ms;
+        })],
+    };
 
     #[test]
     fn a_rate_that_changes_is_seen() {

@@ -149,14 +149,32 @@ fn with_nobody_left(waiting: &Waiting, (asleep, how): (f64, &str)) -> Seen {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::case::Case;
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::{COMPUTING, READ, Signs, UNSEEN, two_of_eight};
     use model::fleet::AgentPoint;
+    use model::histogram::Summary;
+    use model::load::LoadModel;
     use model::reading::Doing;
     use model::verdict::Named;
     use model::wall::WallId;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| two_of_eight(scene, Doing::Timer),
+        without: &[
+            READ,
+            UNSEEN,
+            COMPUTING,
+            ("a plan that is not reached", |scene| {
+                let point = &mut scene.fixture.point;
+                point.load.model = LoadModel::Open;
+                point.offered_rate = Some(point.rate);
+                point.send_delay_ns = Some(Summary { p99: Some(20_000), ..Summary::default() });
+            }),
+        ],
+    };
 
     /// Eight requests in flight, two workers asleep, six requests unread.
     fn pool() -> Fixture {

@@ -27,9 +27,20 @@ pub fn test(case: &Case<'_>) -> Test {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.mismatch(0.02);
+        },
+        without: &[
+            ("responses that fail a check", |scene| scene.fixture.mismatch(0.0)),
+            ("a good status", |scene| scene.fixture.refuse(0.02)),
+        ],
+    };
 
     #[test]
     fn responses_that_fail_a_check_are_seen_and_failures_are_not() {
