@@ -111,9 +111,7 @@ pub fn entry(figure: Figure) -> Option<Entry> {
             |of, _| of.costs().1,
         ),
         Figure::Delivery => {
-            ("Share of the expected events that arrived; for subscribers.", |of, _| {
-                of.point.events()?.delivery_share
-            })
+            ("Share of the expected events that arrived; for subscribers.", |of, _| of.delivery())
         }
         Figure::Load | Figure::ClientHost | Figure::ServerHost | Figure::Ceiling | Figure::Wall => {
             return None;

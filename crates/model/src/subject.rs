@@ -120,6 +120,23 @@ impl<'a> Account<'a> {
         }
     }
 
+    /// Share of what was sent to this host that arrived, 0 to 1, where that can be known.
+    pub fn delivery(self) -> Option<f64> {
+        match &self.point.subject {
+            Subject::Events(events) => events.delivery_share,
+            Subject::Requests(_) | Subject::Connections(_) | Subject::Held(_) => None,
+        }
+    }
+
+    /// What was sent to this host and did not arrive, and all that was sent, where that can be
+    /// known.
+    pub fn missing(self) -> Option<(u64, u64)> {
+        match &self.point.subject {
+            Subject::Events(events) => events.delivery.map(|of| (of.missing, of.meant)),
+            Subject::Requests(_) | Subject::Connections(_) | Subject::Held(_) => None,
+        }
+    }
+
     /// Latency of requests; time to connect, from the planned instant where there is one; staleness
     /// of events, where it is known.
     pub fn times(self) -> Option<&'a Summary> {
@@ -266,6 +283,11 @@ impl Point {
     /// Whether the main figures are those of requests.
     pub fn is_of_requests(&self) -> bool {
         matches!(self.subject, Subject::Requests(_))
+    }
+
+    /// Whether what the server sends by itself is counted.
+    pub fn is_of_arrivals(&self) -> bool {
+        !self.is_of_requests() && !self.is_of_devices()
     }
 
     /// Whether connections are opened once and stay.

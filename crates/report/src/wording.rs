@@ -214,9 +214,8 @@ pub(crate) fn few_phrase(point: &Point) -> Option<String> {
 
 /// Events that are missing of those expected: `<12` when fewer may be, `?` when that is not known.
 pub(crate) fn missing_cell(point: &Point, show: impl Fn(u64, u64) -> String) -> String {
-    let delivery = point.events().and_then(|events| events.delivery);
-    or_dash(delivery, |delivery| {
-        let missing = show(delivery.missing, delivery.meant);
+    or_dash(point.main().missing(), |(missing, meant)| {
+        let missing = show(missing, meant);
         match point.standing.of(Figure::Delivery) {
             Standing::Sound => missing,
             Standing::Bounded { high, .. } if high.is_none_or(|high| high >= 1.0) => {

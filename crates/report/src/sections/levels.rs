@@ -23,7 +23,7 @@ pub(crate) enum About {
     Requests,
     /// Connections that come and go, or are held.
     Connections,
-    /// Events of subscribers.
+    /// Events of subscribers, and whatever else the server sends by itself.
     Events,
 }
 
@@ -31,7 +31,7 @@ impl About {
     /// What these points are about.
     pub(crate) fn of(points: &[Point]) -> Self {
         match points {
-            _ if points.iter().any(|point| point.events().is_some()) => Self::Events,
+            _ if points.iter().any(Point::is_of_arrivals) => Self::Events,
             [_, ..] if points.iter().all(Point::is_of_devices) => Self::Connections,
             _ => Self::Requests,
         }
@@ -42,7 +42,7 @@ impl About {
         let of = |point| match self {
             Self::Requests => Some(Point::as_requests(point)),
             Self::Connections => point.as_connections(),
-            Self::Events => point.events().map(|_| point.main()),
+            Self::Events => point.is_of_arrivals().then(|| point.main()),
         };
         points.iter().filter_map(of).collect()
     }
@@ -261,7 +261,7 @@ fn notes(run: &Run) -> Vec<String> {
     let points = &run.record.points;
     let mut notes = reservations(run);
     notes.extend(mixed_costs(points));
-    if points.iter().any(|point| point.events().is_some()) {
+    if points.iter().any(Point::is_of_arrivals) {
         notes.push("These are the requests of the writers; their rate makes the events.".into());
     }
     if points.iter().all(is_served_fully) {
