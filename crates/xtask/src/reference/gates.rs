@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     const KEYS: &str = "const LATENCIES: [Figure; 1] = [Figure::P50];\n\
-                        impl fmt::Display for Figure {\n Self::Rate => \"rate\",";
+                        fn facts(self) {\n Self::Rate => (\"rate\", 1),";
     const SOURCE: &str = "const OF_REQUESTS: &[Figure] = &[Figure::Rate, Figure::P50];\n\
                           pub const GATES: &[Listed] = &[\n\
                           gate(GateId::All, W, c, OF_REQUESTS, Leaves::Nothing),\n\
