@@ -397,7 +397,8 @@ mod tests {
     #[test]
     fn objectives_are_read_as_typed() {
         let all = "p99<2ms,errors<0.1%,p50<=800us,rate>=10k,mean<1.5ms,max<1s,status.5xx<0.01%,\
-                   cpu.server<20us,events.delivery>=99.5%,service.p99_9<3ms,p99_99<250ns,status.4xx<=0%,good.p99<1ms,good.max<2s";
+                   cpu.server<20us,events.delivery>=99.5%,service.p99_9<3ms,p99_99<250ns,\
+                   status.4xx<=0%,good.p99<1ms,good.max<2s";
         assert_eq!(shown(all), all);
         assert_eq!(shown(" p99 < 2000us , rate > 1500/s"), "p99<2ms,rate>1.5k");
         let objective: Objective = "errors<0.5%,p99_9<2ms".parse().unwrap();

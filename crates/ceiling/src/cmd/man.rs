@@ -70,7 +70,8 @@ fn figures_page() -> String {
     let about = "Made by `cargo xtask reference` from `crates/figures/src/book.rs`. A figure has \
                  this name in plans, journals, `--expect`, `--slo`, `--fail-if`, findings and CSV. \
                  The bounds of an objective are upper ones where less is better, and lower ones \
-                 where more is. A failed gate that strikes a figure leaves bounds of it, or nothing.";
+                 where more is. A failed gate that strikes a figure leaves bounds of it, or \
+                 nothing.";
     let mut text = format!("# Figures\n\n{}\n\n", wrapped(about));
     text += "| figure | unit | better | meaning | gates that strike it |\n|---|---|---|---|---|\n";
     for (figure, entry) in of_points() {

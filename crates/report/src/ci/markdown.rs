@@ -3,7 +3,7 @@
 use super::{CaseOutcome, Report};
 use crate::page::{Block, Row};
 use crate::sections::levels::{self, About};
-use crate::sections::{conclusion, summary};
+use crate::sections::{Detail, conclusion, summary};
 use crate::wording::or_dash;
 use model::experiment::Experiment;
 use model::objective::Expectation;
@@ -29,7 +29,7 @@ pub fn of_run(run: &Run, report: &Report) -> String {
         text += &table(&head, record.expectations.iter().map(expectation).collect());
     }
     let points = &record.points;
-    text.extend(levels::table(run, About::of(points), false).map(|levels| {
+    text.extend(levels::table(run, About::of(points), Detail::Summary).map(|levels| {
         let titles = levels.columns.iter().map(|column| column.title.as_str());
         let cells = |row: Row| {
             let named = row.cells.into_iter().zip(titles.clone());

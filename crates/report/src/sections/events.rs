@@ -1,5 +1,6 @@
 //! Events: how many arrived, the share of those expected, and how stale they were.
 
+use super::Detail;
 use super::levels::{self, About};
 use super::timeline;
 use crate::page::{Axis, Block, Chart, ChartShape, Table};
@@ -28,7 +29,7 @@ pub fn table(run: &Run) -> Vec<Block> {
             }
         }
     }
-    let table = levels::table(run, About::Events, true);
+    let table = levels::table(run, About::Events, Detail::Evidence);
     table.map(|table| Block::Table(Table { notes, ..table })).into_iter().collect()
 }
 

@@ -1,5 +1,6 @@
 //! The tables with a row for each visit of a level.
 
+use super::Detail;
 use crate::page::{Block, Column, Mark, Table};
 use crate::text::spark::bar;
 use crate::wording::{
@@ -60,11 +61,11 @@ fn filled(column: Column, cell: impl Fn(Account<'_>) -> String + 'static) -> Lev
 
 /// A row for each level that has what the table is about: its load, the figures of the book, and
 /// what only it counts. Details are columns for those who look for evidence.
-pub(crate) fn table(run: &Run, about: About, is_detail: bool) -> Option<Table> {
+pub(crate) fn table(run: &Run, about: About, detail: Detail) -> Option<Table> {
     let rows = about.rows(&run.record.points);
     let mut columns = load_columns(&rows);
-    columns.extend(figure_columns(&rows, about, is_detail));
-    columns.extend(counted(&rows, about, is_detail));
+    columns.extend(figure_columns(&rows, about, detail));
+    columns.extend(counted(&rows, about, detail));
     let mut table = Table::new(columns.iter().map(|column| column.column.clone()).collect());
     for of in &rows {
         let cells = columns.iter().map(|column| (column.cell)(*of)).collect();
@@ -78,8 +79,8 @@ pub(crate) fn phrases(point: &Point) -> Vec<String> {
     let (points, about) = (std::slice::from_ref(point), About::of(std::slice::from_ref(point)));
     let rows = about.rows(points);
     let Some(of) = rows.first() else { return Vec::new() };
-    let mut columns = figure_columns(&rows, about, false);
-    columns.extend(counted(&rows, about, false));
+    let mut columns = figure_columns(&rows, about, Detail::Summary);
+    columns.extend(counted(&rows, about, Detail::Summary));
     let named = columns.iter().filter(|column| !column.column.title.is_empty());
     let phrase = |column: &LevelColumn| {
         let (title, cell) = (&column.column.title, (column.cell)(*of));
@@ -89,6 +90,11 @@ pub(crate) fn phrases(point: &Point) -> Vec<String> {
         }
     };
     named.map(phrase).collect()
+}
+
+/// Whether a table is for those who look for evidence.
+fn is_full(detail: Detail) -> bool {
+    detail >= Detail::Evidence
 }
 
 fn load_columns(rows: &[Account<'_>]) -> Vec<LevelColumn> {
@@ -112,10 +118,10 @@ fn load_columns(rows: &[Account<'_>]) -> Vec<LevelColumn> {
 }
 
 /// Those of the book.
-fn figure_columns(rows: &[Account<'_>], about: About, is_detail: bool) -> Vec<LevelColumn> {
+fn figure_columns(rows: &[Account<'_>], about: About, detail: Detail) -> Vec<LevelColumn> {
     let words = rows.first().map(|of| of.words());
     let (mut columns, mut has_times) = (Vec::new(), false);
-    for place in OF_LEVELS.iter().filter(|place| is_detail || !place.is_detail) {
+    for place in OF_LEVELS.iter().filter(|place| is_full(detail) || !place.is_detail) {
         let figure = place.figure;
         let is_there = |of: &Account<'_>| value_in(*of, figure).is_some();
         if place.rank > 0 && !rows.iter().any(is_there) {
@@ -134,7 +140,7 @@ fn figure_columns(rows: &[Account<'_>], about: About, is_detail: bool) -> Vec<Le
             true if figure == Figure::Rate => count(of.point.connections.opened),
             _ => cell(of, figure),
         }));
-        if figure == Figure::Rate && about == About::Requests && !is_detail {
+        if figure == Figure::Rate && about == About::Requests && !is_full(detail) {
             let rates = rows.iter().filter_map(|of| rate_of(of.point));
             let most = rates.max_by(f64::total_cmp).unwrap_or(0.0).max(1.0);
             columns.push(filled(Column::words("").rank(7), move |of| {
@@ -149,7 +155,7 @@ fn figure_columns(rows: &[Account<'_>], about: About, is_detail: bool) -> Vec<Le
 const BAR: usize = 9;
 
 /// What only one kind of rows counts.
-fn counted(rows: &[Account<'_>], about: About, is_detail: bool) -> Vec<LevelColumn> {
+fn counted(rows: &[Account<'_>], about: About, detail: Detail) -> Vec<LevelColumn> {
     let mut columns = Vec::new();
     let numbers = |title: &str, rank: u8, cell: fn(Account<'_>) -> String| {
         filled(Column::numbers(title).rank(rank), cell)
@@ -162,7 +168,7 @@ fn counted(rows: &[Account<'_>], about: About, is_detail: bool) -> Vec<LevelColu
         return columns;
     }
     let points = || rows.iter().map(|of| of.point);
-    if about == About::Requests && is_detail {
+    if about == About::Requests && is_full(detail) {
         if !points().all(is_kept_busy) {
             let in_flight = |of: Account<'_>| or_dash(of.point.in_flight.mean, show_count);
             columns.push(numbers("in flight", 4, in_flight));
@@ -179,14 +185,14 @@ fn counted(rows: &[Account<'_>], about: About, is_detail: bool) -> Vec<LevelColu
     if about == About::Requests && points().any(|point| point.requests.unsent > 0) {
         columns.push(numbers("unsent", 1, |of| count(of.point.requests.unsent)));
     }
-    if is_detail {
+    if is_full(detail) {
         columns.push(match about {
             About::Requests => numbers("err", 2, |of| or_dash(errors(of.point), count)),
             _ => numbers("err", 2, |of| count(of.failures().0)),
         });
     }
     match about {
-        About::Connections if is_detail => {
+        About::Connections if is_full(detail) => {
             let turnover = |of: Account<'_>, pick: fn(&TurnoverInfo) -> Option<u64>| {
                 or_dash(of.point.turnover().and_then(pick), count)
             };
@@ -204,7 +210,7 @@ fn counted(rows: &[Account<'_>], about: About, is_detail: bool) -> Vec<LevelColu
             let by_peer = if are_held { "lost" } else { "by peer" };
             columns.push(of_turnover(by_peer, 2, |one| Some(one.closed_by_peer)));
         }
-        About::Requests if is_detail => {
+        About::Requests if is_full(detail) => {
             let wall = |of: Account<'_>| wall_mark(&of.point.verdict);
             columns.push(filled(Column::words("wall").rank(1), wall));
         }
@@ -226,7 +232,7 @@ pub fn levels(run: &Run) -> Vec<Block> {
     if !points.iter().any(Point::asks) {
         return Vec::new();
     }
-    let table = table(run, About::Requests, true);
+    let table = table(run, About::Requests, Detail::Evidence);
     table.map(|table| Block::Table(Table { notes: notes(run), ..table })).into_iter().collect()
 }
 

@@ -1,5 +1,6 @@
 //! Connections that come and go: how many, how long they took to open, and which side closed them.
 
+use super::Detail;
 use super::levels::{About, table};
 use crate::page::{Block, Table};
 use crate::wording::{count, or_dash, plural, point_mark};
@@ -18,7 +19,7 @@ pub fn turnover<'a>(run: &'a Run) -> Vec<Block> {
         notes.push("Time to connect is measured from the planned instant.".to_string());
     }
     notes.extend(rows.iter().flat_map(|(point, turnover)| self::notes(point, turnover)));
-    let table = table(run, About::Connections, true);
+    let table = table(run, About::Connections, Detail::Evidence);
     table.map(|table| Block::Table(Table { notes, ..table })).into_iter().collect()
 }
 

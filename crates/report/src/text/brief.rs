@@ -15,7 +15,7 @@ use super::line::{Ink, TextLine};
 use super::{MARGIN, banner_lines, painted, table};
 use crate::page::Table;
 use crate::sections::levels::{self, About};
-use crate::sections::summary;
+use crate::sections::{Detail, summary};
 use crate::wording::best_point;
 use crate::wrap::{left, together, width, wrap};
 use model::run::{Point, Run};
@@ -108,7 +108,9 @@ fn figures(run: &Run, columns: usize) -> (Vec<TextLine>, Vec<TextLine>) {
     let about = About::of(points);
     let (table, rows) = match points.as_slice() {
         _ if run.record.search.is_some() => (tables::search(run), rows::of_levels(run)),
-        _ if about == About::Events => (levels::table(run, about, false), rows::of_events(run)),
+        _ if about == About::Events => {
+            (levels::table(run, about, Detail::Summary), rows::of_events(run))
+        }
         [] => (
             None,
             run.record
@@ -120,10 +122,10 @@ fn figures(run: &Run, columns: usize) -> (Vec<TextLine>, Vec<TextLine>) {
         [point] => (None, rows::of_one(run, point, columns)),
         _ if about == About::Connections => {
             let best = best_point(run).map_or(&points[0], |(_, point)| point);
-            (levels::table(run, about, false), rows::of_connections(run, best))
+            (levels::table(run, about, Detail::Summary), rows::of_connections(run, best))
         }
         _ if !points.iter().any(Point::asks) => (None, rows::of_levels(run)),
-        _ => (levels::table(run, about, false), rows::of_levels(run)),
+        _ => (levels::table(run, about, Detail::Summary), rows::of_levels(run)),
     };
     let table = table.map_or_else(Vec::new, |table| table::bare_lines(&table, columns));
     (table, drawn(&rows, columns))
