@@ -38,7 +38,7 @@ pub fn run_all(options: &RunOptions) -> Result<()> {
                 bail!("stopped; the runs so far are in {}", options.keep.display());
             }
             let outcome = match outcome {
-                Ok(label) => told(&label, &options.keep),
+                Ok(label) => result_line(&label, &options.keep),
                 Err(error) => format!("FAILED {error:#}"),
             };
             let seconds = begin.elapsed().as_secs_f64();
@@ -160,7 +160,7 @@ fn prove(scenario: &Scenario, draw: u32, factor: f64, options: &RunOptions) -> R
 }
 
 /// The result of a draw, in a line.
-fn told(label: &Label, keep: &Path) -> String {
+fn result_line(label: &Label, keep: &Path) -> String {
     let Some(run) = &label.run else {
         return format!("no record, exit {:?}: {}", label.code, label.said.trim());
     };

@@ -74,7 +74,7 @@ impl Server {
     }
 
     /// A number in its listening line.
-    pub fn said(&self, name: &str) -> Option<u64> {
+    pub fn listening_number(&self, name: &str) -> Option<u64> {
         self.listening[name].as_u64()
     }
 

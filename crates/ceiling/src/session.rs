@@ -8,7 +8,7 @@ use crate::outputs::Outputs;
 use crate::screen::{Screen, detail, style, to_stderr, to_stdout};
 use crate::signals::stop_flag;
 use lab::setting::Setting;
-use lab::{Logs, ThisHost, Told};
+use lab::{Logs, Reporting, ThisHost};
 use model::across::Decided;
 use model::ending::{Ending, Strictness};
 use model::event::Event;
@@ -91,8 +91,8 @@ fn measured(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<Measu
     let outputs = Outputs::open(&options.out)?;
     let (mut writer, mut logs) = keep(options, trial)?;
     // This run would measure the changes that a killed run has left.
-    for told in tune::put_back_abandoned(&Root::default(), &tune::journal_folder()) {
-        to_stderr(&format!("ceiling: {told}"));
+    for reporting in tune::put_back_abandoned(&Root::default(), &tune::journal_folder()) {
+        to_stderr(&format!("ceiling: {reporting}"));
     }
     let mut screen = Screen::new(options, trial);
     let mut store_failure = None;
@@ -106,10 +106,12 @@ fn measured(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<Measu
         store_failure = store_failure.take().or(written.err());
         onlookers.tell(event, &mut screen);
     };
-    let told = Told { notify: &mut notify, verdicts };
+    let reporting = Reporting { notify: &mut notify, verdicts };
     let made = match &lead {
-        None => lab::run(trial, &command, &mut logs, &stop, told),
-        Some(lead) => lab::run_in(Setting::Fleet(lead), trial, &command, &mut logs, &stop, told),
+        None => lab::run(trial, &command, &mut logs, &stop, reporting),
+        Some(lead) => {
+            lab::run_in(Setting::Fleet(lead), trial, &command, &mut logs, &stop, reporting)
+        }
     };
     screen.clear();
     onlookers.stop_drawing(&mut screen);

@@ -42,7 +42,7 @@ impl Tally {
         let places = reported(tape);
         let mut tally =
             Self { tape: Arc::clone(tape), places, board: Vec::new(), spare: Vec::new() };
-        if tally.is_kept() {
+        if tally.is_by_target() {
             tally.spare = vec![tally.empty(), tally.empty()];
         }
         tally
@@ -55,13 +55,13 @@ impl Tally {
 
     /// Whether there is more than one target.
     #[inline]
-    pub fn is_kept(&self) -> bool {
+    pub fn is_by_target(&self) -> bool {
         self.places > 1
     }
 
     /// Starts a measured window.
     pub fn begin(&mut self) {
-        if self.is_kept() && self.board.is_empty() {
+        if self.is_by_target() && self.board.is_empty() {
             self.board = self.spare.pop().unwrap_or_else(|| self.empty());
         }
     }

@@ -485,7 +485,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let epoch = match (self.stage, &mut self.window) {
             (Stage::Measure, Some(window)) => {
                 window.budget -= u64::from(count);
-                if self.tally.is_kept() {
+                if self.tally.is_by_target() {
                     self.tally.send(state.position, count);
                 }
                 self.ledger.send_measured(tick, u64::from(count), bytes)
@@ -543,7 +543,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     /// Books requests that failed without a response.
     fn fail(&mut self, batch: Batch, class: ErrorClass, at_ns: u64) {
-        if self.tally.is_kept() && self.ledger.is_window(batch.epoch) {
+        if self.tally.is_by_target() && self.ledger.is_window(batch.epoch) {
             self.tally.fail(&batch, class);
         }
         let (tick, count) = (&mut *self.recorder.tick, u64::from(batch.count));

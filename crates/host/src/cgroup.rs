@@ -118,7 +118,7 @@ pub fn cpu_groups(pid: u32) -> Result<Vec<Group>, Unreadable> {
 /// the outermost one this mount shows.
 pub fn chain(root: &Root, controller: &str, pid: u32) -> Result<Vec<Group>, Unreadable> {
     let found = look(root, controller, pid)?;
-    found.map_err(|why| crate::kept::unreadable(&root.process(pid, "cgroup"), why))
+    found.map_err(|why| crate::kernel_file::unreadable(&root.process(pid, "cgroup"), why))
 }
 
 /// The same, and none where the controller or the mount does not exist. What cannot be read is an

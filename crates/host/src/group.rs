@@ -6,7 +6,7 @@
 //! host made up of files any folder will do.
 
 use crate::Root;
-use crate::kept::is_gone;
+use crate::kernel_file::is_gone;
 use rustix::fs::{CWD, Mode, OFlags};
 use std::collections::BTreeSet;
 use std::fs::{self, File};

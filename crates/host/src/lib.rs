@@ -14,7 +14,7 @@
 pub mod background;
 pub mod clock;
 pub mod cpus;
-pub mod kept;
+pub mod kernel_file;
 pub mod scan;
 
 pub mod addresses;

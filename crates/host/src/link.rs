@@ -2,7 +2,7 @@
 //! change. In the network namespace of the calling thread, or on a host made up of files.
 
 use crate::Root;
-use crate::kept::is_gone;
+use crate::kernel_file::is_gone;
 use rustix::fd::OwnedFd;
 use rustix::net::{self, netdevice};
 use std::fs;

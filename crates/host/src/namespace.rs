@@ -9,7 +9,7 @@
 #![allow(unsafe_code, reason = "mounts of a thread's own")]
 
 use crate::Root;
-use crate::kept::is_gone;
+use crate::kernel_file::is_gone;
 use crate::process;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};

@@ -7,7 +7,7 @@
 //! and offloads are what the driver reports to ethtool; what it refuses to report is left out.
 
 use crate::ethtool::Ethtool;
-use crate::kept::unreadable;
+use crate::kernel_file::unreadable;
 use crate::scan;
 use model::facts::{Nic, NicSettings, Unreadable};
 use model::order::OrderBy as _;

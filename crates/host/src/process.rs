@@ -1,6 +1,6 @@
 //! What `/proc/PID` says about a process: its `stat` line, command, CPUs and limits.
 
-use crate::kept::{is_gone, unreadable};
+use crate::kernel_file::{is_gone, unreadable};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::root::Root;

@@ -1,6 +1,6 @@
 //! Kernel parameters that matter for load, as facts.
 
-use crate::kept::{is_gone, unreadable};
+use crate::kernel_file::{is_gone, unreadable};
 use crate::scan;
 use model::facts::Unreadable;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! CPUs that threads may use: read from `status`, set by sched_setaffinity(2).
 
 use crate::CpuSet;
-use crate::kept::{is_gone, unreadable};
+use crate::kernel_file::{is_gone, unreadable};
 use crate::process;
 use crate::scan;
 use model::facts::Unreadable;

@@ -1,6 +1,6 @@
 //! The process tree of a server: a process and all its descendants.
 
-use crate::kept::{is_gone, unreadable};
+use crate::kernel_file::{is_gone, unreadable};
 use crate::process;
 use crate::scan;
 use model::facts::Unreadable;

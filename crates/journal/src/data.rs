@@ -34,7 +34,7 @@ pub struct ResultData {
 
 /// A run of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunKept {
+pub struct StoredRun {
     /// Its description: `cell many, block 2`, or the name it was added with.
     pub about: String,
     /// Its folder.
@@ -88,32 +88,32 @@ impl EntryFolder {
     }
 
     /// The runs of a result, and those that were added by hand.
-    pub fn all_runs(&self, result: Option<&str>) -> Result<Vec<RunKept>, JournalError> {
+    pub fn all_runs(&self, result: Option<&str>) -> Result<Vec<StoredRun>, JournalError> {
         let mut all = Vec::new();
         if let Some(id) = result {
             all.extend(self.visits(id)?.into_iter().flatten());
         }
         for name in self.runs()? {
             let path = self.path.join("runs").join(&name);
-            all.push(RunKept { about: format!("run {name}"), path });
+            all.push(StoredRun { about: format!("run {name}"), path });
         }
         Ok(all)
     }
 
     /// The run of each visit of a result, in order; nothing for a visit without a run.
-    pub fn visits(&self, id: &str) -> Result<Vec<Option<RunKept>>, JournalError> {
+    pub fn visits(&self, id: &str) -> Result<Vec<Option<StoredRun>>, JournalError> {
         let runs = self.result_path(id).join("runs");
         let visit = |cell: CellResult| {
             let Fate::Measured { run } = &cell.fate else { return None };
             let block = cell.block.map_or(String::new(), |block| format!(", block {block}"));
             let about = format!("cell {}{block}", cell.name);
-            is_name(run).then(|| RunKept { about, path: runs.join(run) })
+            is_name(run).then(|| StoredRun { about, path: runs.join(run) })
         };
         Ok(self.experiment(id)?.cells.into_iter().map(visit).collect())
     }
 
     /// A run with its readings, or without them when they are missing.
-    pub fn whole_run(&self, kept: &RunKept) -> Result<Run, JournalError> {
+    pub fn whole_run(&self, kept: &StoredRun) -> Result<Run, JournalError> {
         let record = self.record(&kept.path)?;
         let mut all_there = true;
         for name in READINGS {
@@ -131,7 +131,7 @@ impl EntryFolder {
     /// A run that was read with its readings, judged again with the rules of this version, from all
     /// its readings: those of a long run are read from its logs once more, because the run itself
     /// holds only some of them.
-    pub fn judged_again(&self, kept: &RunKept, run: &Run) -> Result<Record, JournalError> {
+    pub fn judged_again(&self, kept: &StoredRun, run: &Run) -> Result<Record, JournalError> {
         let unread = |error: StoreError| wrong(&kept.path, error);
         let (near, far) = store::logs(&kept.path).map_err(unread)?;
         let (held, held_far) = (run.readings.len() as u64, run.server_readings.len() as u64);

@@ -299,7 +299,7 @@ fn single(of: &Record, figure: Figure) -> Value {
         let is_one =
             |value: &f64| value.is_finite() && (*value > 0.0 || is_nothing_of_tool(tool, figure));
         let value = tool.figure(figure).filter(is_one);
-        return told(tool, value.map(|value| alone(value, figure.unit())));
+        return reported(tool, value.map(|value| alone(value, figure.unit())));
     }
     let Some((_, point)) = best_point(of) else {
         return Value::Unknown("the run has no point whose rate is known".to_string());
@@ -347,7 +347,7 @@ fn why_absent(point: &Point, figure: Figure) -> String {
 }
 
 /// A figure as another tool reported it.
-fn told(tool: &ToolRun, figure: Option<Quantity>) -> Value {
+fn reported(tool: &ToolRun, figure: Option<Quantity>) -> Value {
     let name = tool.generator.name();
     let unknown = || Value::Unknown(format!("{name} does not report it, or its value cannot be"));
     figure.map_or_else(unknown, Value::Quantity)

@@ -28,7 +28,7 @@ mod fixture;
 
 pub use about::About;
 pub use contents::{Content, Contents};
-pub use data::{ResultData, RunKept};
+pub use data::{ResultData, StoredRun};
 pub use date::Date;
 pub use entry::{Entry, Finding, Hypothesis, Prediction, Status};
 pub use folder::{EntryFolder, Journal, Listing};

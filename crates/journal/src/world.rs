@@ -20,13 +20,13 @@ const NAMED_MAX: usize = 8;
 #[derive(Debug)]
 pub struct World<'a> {
     entries: &'a [EntryFolder],
-    results: Mutex<BTreeMap<(Slug, String), Kept>>,
+    results: Mutex<BTreeMap<(Slug, String), CachedResult>>,
     /// Figures that replace those of an added run.
     runs: Mutex<BTreeMap<(Slug, String), Named>>,
 }
 
 /// A cached result, or why it could not be read.
-type Kept = Result<Arc<ReadResult>, String>;
+type CachedResult = Result<Arc<ReadResult>, String>;
 
 /// A result that was read.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl<'a> World<'a> {
     }
 
     /// A result of an entry.
-    pub fn result(&self, entry: &EntryFolder, id: &str) -> Kept {
+    pub fn result(&self, entry: &EntryFolder, id: &str) -> CachedResult {
         let key = (entry.slug.clone(), id.to_string());
         let kept = || self.results.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept().get(&key) {

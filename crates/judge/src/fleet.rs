@@ -23,7 +23,7 @@ pub(crate) fn apply(mut verdict: Verdict, point: &Point) -> Verdict {
     let share = due(&mut limited.iter().map(|(agent, _)| *agent))
         / due(&mut point.agents.iter()).max(f64::MIN_POSITIVE);
     let Some(wall) = most_of(&limited) else { return verdict };
-    let who = told(&limited, point.agents.len());
+    let who = agents_by_wall(&limited, point.agents.len());
     if share < SHARE_MIN || is_shown(&verdict) {
         verdict.against.push(format!("limited by their own hosts: {who}"));
         return verdict;
@@ -95,7 +95,7 @@ fn confidence(limited: &[(&AgentPoint, WallId)], wall: WallId) -> Confidence {
 }
 
 /// `client CPUs (C1): a1, a2 of 4; client late (C4): a3 of 4`.
-fn told(limited: &[(&AgentPoint, WallId)], count: usize) -> String {
+fn agents_by_wall(limited: &[(&AgentPoint, WallId)], count: usize) -> String {
     let mut walls: BTreeMap<WallId, Vec<&str>> = BTreeMap::new();
     for (agent, wall) in limited {
         walls.entry(*wall).or_default().push(&agent.agent);

@@ -291,7 +291,7 @@ fn standing(run: &ToolRun) -> Standings {
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
-    use model::audit::{Account, Claim, Counts, Figure as Told, Meaning, Percentile};
+    use model::audit::{Account, Claim, Counts, Figure as ReportedFigure, Meaning, Percentile};
     use model::run::{Outcome as Ended, Target};
     use model::tool::Tool;
     use model::unit::Unit;
@@ -300,12 +300,12 @@ mod tests {
     use observe::ThreadShare;
 
     /// 1000/s on 8 connections for 5 s, each in 8 ms, all of it reported.
-    fn told() -> ToolRun {
-        let figure = |value| Some(Told::exact(value, 1));
+    fn tool_run() -> ToolRun {
+        let figure = |value| Some(ReportedFigure::exact(value, 1));
         let latency = Latencies {
             since: Since::Send,
             mean: figure(0.008),
-            percentiles: vec![Percentile { share: 0.5, value: Told::exact(0.008, 2) }],
+            percentiles: vec![Percentile { share: 0.5, value: ReportedFigure::exact(0.008, 2) }],
             ..Latencies::default()
         };
         let foreign = Foreign {
@@ -347,7 +347,7 @@ mod tests {
     }
 
     fn refuting(check: &str) -> ToolRun {
-        let mut run = told();
+        let mut run = tool_run();
         let finding = Finding {
             check: check.into(),
             claims: vec!["rate".into()],
@@ -359,7 +359,7 @@ mod tests {
         run.account.claims.push(Claim {
             name: "rate".into(),
             unit: Unit::PerSecond,
-            figure: Told::exact(1000.0, 1),
+            figure: ReportedFigure::exact(1000.0, 1),
             outcome: Outcome::Impossible,
             bound: None,
             findings: vec![finding],
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn what_a_tool_does_not_tell_is_no_check_that_holds() {
-        let (run, _) = judged(&mut Fixture::good(), told());
+        let (run, _) = judged(&mut Fixture::good(), tool_run());
         let gate = |id| run.gates.iter().find(|gate| gate.id == id).unwrap();
         assert_eq!(gate(GateId::LittlesLaw).ok, None);
         assert!(gate(GateId::Release).why.contains("undecided: hey does not say"));
@@ -382,7 +382,7 @@ mod tests {
         fixture.trial.threads = 1;
         fixture.observed.client_threads =
             Some(vec![ThreadShare { name: "node".into(), run: 0.99, ..ThreadShare::default() }]);
-        let (run, verdict) = judged(&mut fixture, told());
+        let (run, verdict) = judged(&mut fixture, tool_run());
         assert_eq!((verdict.wall, verdict.side), (Named::Wall(WallId::C2), Side::Client));
         assert!(verdict.not_tested.contains(&WallId::K14), "{:?}", verdict.not_tested);
         let cost = run.cpu.client_us_per_request.unwrap();
@@ -397,7 +397,7 @@ mod tests {
         fixture.cpu(1, 0.99);
         let part = ThreadShare { name: "hey".into(), run: 0.33, ..ThreadShare::default() };
         fixture.observed.client_threads = Some(vec![part.clone(), part.clone(), part]);
-        let (_, verdict) = judged(&mut fixture, told());
+        let (_, verdict) = judged(&mut fixture, tool_run());
         assert_eq!(verdict.wall, Named::Wall(WallId::C1), "{verdict:?}");
     }
 
@@ -408,7 +408,7 @@ mod tests {
         fixture.unread_at_server(0.5);
         let slack = ThreadShare { name: "hey".into(), run: 0.3, ..ThreadShare::default() };
         fixture.observed.client_threads = Some(vec![slack]);
-        let (_, verdict) = judged(&mut fixture, told());
+        let (_, verdict) = judged(&mut fixture, tool_run());
         assert_eq!((verdict.wall, verdict.side), (Named::Wall(WallId::S2), Side::Server));
     }
 

@@ -279,15 +279,15 @@ impl Listed {
 
     /// Whether a generator that is late can show these signals as well.
     pub(crate) fn is_of_time(&self, case: &Case<'_>, seen: &Seen) -> bool {
-        self.timed.is_some_and(|is_said| !is_said(case, seen))
+        self.timed.is_some_and(|is_reported| !is_reported(case, seen))
     }
 
     const fn needs(self, needs: Needs) -> Self {
         Self { needs, ..self }
     }
 
-    const fn timed(self, is_said: fn(&Case<'_>, &Seen) -> bool) -> Self {
-        Self { timed: Some(is_said), ..self }
+    const fn timed(self, is_reported: fn(&Case<'_>, &Seen) -> bool) -> Self {
+        Self { timed: Some(is_reported), ..self }
     }
 
     const fn predicts(self, predicts: Predicts) -> Self {
@@ -324,7 +324,7 @@ pub const COUNTED: WallGroup = WallGroup {
         wall!(C5, client_link).needs(Needs::Engine).follows(&[Resource::ResponseBytes]),
         wall!(C6, client_packets).follows(&[Resource::Connections]),
         wall!(K5, receive_backlog),
-        wall!(A5, pauses).needs(Needs::Engine).timed(pauses::is_said),
+        wall!(A5, pauses).needs(Needs::Engine).timed(pauses::is_reported),
     ],
 };
 

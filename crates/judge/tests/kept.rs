@@ -27,7 +27,7 @@ const KEPT: [&str; 10] = [
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct StoredRun {
     about: String,
     expect: Expect,
     record: Record,
@@ -66,7 +66,7 @@ fn wrong(expect: &Expect, verdict: &Verdict) -> Option<String> {
 fn every_kept_run_has_its_verdict() {
     let mut faults = Vec::new();
     for text in KEPT {
-        let kept: Kept = serde_json::from_str(text).expect("a kept run");
+        let kept: StoredRun = serde_json::from_str(text).expect("a kept run");
         let record = again(kept.record, Raw { near: &kept.readings, far: &[] });
         if let Some(verdict) = wrong(&kept.expect, &record.verdict) {
             faults.push(format!("{}: {verdict}", kept.about));

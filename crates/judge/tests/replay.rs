@@ -34,7 +34,7 @@ const CASES: &[(&str, &str)] = &[
     ("p3", include_str!("replay/p3.json")),
 ];
 
-fn said(verdict: &Verdict) -> String {
+fn verdict_words(verdict: &Verdict) -> String {
     let side = format!("{:?}", verdict.side).to_lowercase();
     let also: Vec<_> = verdict.also.iter().map(|wall| wall.id()).collect();
     format!("{} {side} {} {}", verdict.wall.word(), verdict.confidence.word(), also.join(" "))
@@ -55,8 +55,9 @@ fn wrong(case: &Case, verdict: &Verdict) -> Option<String> {
             .as_ref()
             .is_none_or(|one| one.kind != model::verdict::CeilingKind::Ceiling);
     let is_right = is_named && !is_excluded && !is_too_sure && is_bound;
-    (!is_right)
-        .then(|| format!("{} ({}): {}", case.about, said(verdict), serde_json::json!(verdict)))
+    (!is_right).then(|| {
+        format!("{} ({}): {}", case.about, verdict_words(verdict), serde_json::json!(verdict))
+    })
 }
 
 #[test]
@@ -65,7 +66,7 @@ fn every_published_case_has_its_verdict() {
     for (id, text) in CASES {
         let case = load(text);
         let verdict = case.judge();
-        println!("{id}: {}", said(&verdict));
+        println!("{id}: {}", verdict_words(&verdict));
         let listed = NOT_YET.iter().find(|(listed, ..)| listed == id);
         if let Some((_, now, why)) = listed {
             println!("    not yet, {now}: {why}");
@@ -86,7 +87,7 @@ fn a_full_link_is_named_only_where_its_speed_is_stated() {
         let mut case = load(text);
         case.server.as_mut().unwrap().link_mbps = None;
         let without = case.judge();
-        assert_ne!(without.wall.word(), "K8", "{id}: {}", said(&without));
+        assert_ne!(without.wall.word(), "K8", "{id}: {}", verdict_words(&without));
         assert_eq!(load(text).judge().wall.word(), "K8", "{id}");
     }
 }
@@ -103,7 +104,7 @@ fn a_verdict_goes_with_its_evidence() {
             _ => case.server = None,
         }
         let without = case.judge();
-        assert_ne!(with.wall, without.wall, "{id}: {}", said(&without));
+        assert_ne!(with.wall, without.wall, "{id}: {}", verdict_words(&without));
     }
 }
 

@@ -43,7 +43,7 @@ const LAST_TICK_NS: u64 = 5_000_000_000;
 
 /// What an agent reports while it follows.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum AgentReport<'a> {
     /// All workers are ready for orders.
     Ready,
     /// A worker sent this tick.
@@ -184,7 +184,7 @@ pub fn follow(
     trial: &Trial,
     orders: &Receiver<Ordered>,
     means: Means<'_>,
-    tell: &mut dyn FnMut(Told<'_>),
+    tell: &mut dyn FnMut(AgentReport<'_>),
 ) -> Result<Followed, LabError> {
     let Means { shares, command, logs, stop, is_loading } = means;
     let own = part_of(trial, shares);
@@ -250,10 +250,11 @@ impl<'a> Follower<'a> {
         (trial, own): (&'a Trial, &'a Trial),
         shares: &'a Shares,
         logs: &'a mut Logs,
-        tell: &mut dyn FnMut(Told<'_>),
+        tell: &mut dyn FnMut(AgentReport<'_>),
     ) -> Result<Self, LabError> {
         let started_at = setting.timestamp();
-        let mut run = RunBuilder::set_up(setting, own, &mut |event| tell(Told::Event(&event)))?;
+        let mut run =
+            RunBuilder::set_up(setting, own, &mut |event| tell(AgentReport::Event(&event)))?;
         run.before_bytes = setting.resident_bytes().unwrap_or(0);
         run.stamps = Stamps::of(trial.addresses.first(), run.target.server.as_ref(), None);
         let job = Job {
@@ -271,7 +272,7 @@ impl<'a> Follower<'a> {
             _ => None,
         };
         let watch = Watch::new(run.source(), &mut logs.near);
-        tell(Told::Ready);
+        tell(AgentReport::Ready);
         Ok(Self {
             setting,
             trial,
@@ -373,7 +374,7 @@ impl<'a> Follower<'a> {
     pub fn end(
         &mut self,
         is_loading: &AtomicBool,
-        tell: &mut dyn FnMut(Told<'_>),
+        tell: &mut dyn FnMut(AgentReport<'_>),
     ) -> Result<(), LabError> {
         self.stop();
         is_loading.store(self.may_send(), Ordering::Relaxed);
@@ -386,13 +387,13 @@ impl<'a> Follower<'a> {
     }
 
     /// Passes on the workers' ticks, and makes a point of a visit that is over.
-    pub fn listen(&mut self, tell: &mut dyn FnMut(Told<'_>)) -> Result<(), LabError> {
+    pub fn listen(&mut self, tell: &mut dyn FnMut(AgentReport<'_>)) -> Result<(), LabError> {
         let Self { crew, audience, visit, .. } = self;
         crew.drain(|tick| {
             if let Some(visit) = visit.as_mut().filter(|visit| visit.load == tick.load) {
                 visit.gathered.add(tick);
             }
-            tell(Told::Tick(ThreadKind::Requesting, tick));
+            tell(AgentReport::Tick(ThreadKind::Requesting, tick));
         });
         if let Some(audience) = audience {
             audience.drain(|tick| {
@@ -400,7 +401,7 @@ impl<'a> Follower<'a> {
                 if let Some(gathered) = visit.and_then(|visit| visit.audience.as_mut()) {
                     gathered.add(tick);
                 }
-                tell(Told::Tick(ThreadKind::Listening, tick));
+                tell(AgentReport::Tick(ThreadKind::Listening, tick));
             });
         }
         let is_lost = |crew: &Crew| crew.has_lost_member();
@@ -430,7 +431,7 @@ impl<'a> Follower<'a> {
     }
 
     /// The workers have closed the accounts of a level.
-    fn end_visit(&mut self, tell: &mut dyn FnMut(Told<'_>)) -> Result<(), LabError> {
+    fn end_visit(&mut self, tell: &mut dyn FnMut(AgentReport<'_>)) -> Result<(), LabError> {
         let Some(following) = self.visit.take() else { return Ok(()) };
         self.watch.look();
         let _ = self.watch.take();
@@ -447,7 +448,7 @@ impl<'a> Follower<'a> {
             trial: self.run.trial,
             until: self.run.trial.stop,
             stop: &never,
-            notify: &mut |event| tell(Told::Event(&event)),
+            notify: &mut |event| tell(AgentReport::Event(&event)),
             profiler: None,
             interim: None,
             silence: Silence::default(),
@@ -457,14 +458,14 @@ impl<'a> Follower<'a> {
     }
 
     /// Judges what was measured.
-    pub fn finish(self, command: &[String], tell: &mut dyn FnMut(Told<'_>)) -> Followed {
+    pub fn finish(self, command: &[String], tell: &mut dyn FnMut(AgentReport<'_>)) -> Followed {
         let Self { crew, audience, mut watch, mut run, started_at, .. } = self;
         drop(crew);
         drop(audience);
         watch.stop();
         if let Some(failure) = watch.failure() {
             let text = format!("raw readings are missing from the end: {failure}");
-            run.notice(text, &mut |event| tell(Told::Event(&event)));
+            run.notice(text, &mut |event| tell(AgentReport::Event(&event)));
         }
         let loads = std::mem::take(&mut run.loads);
         let workers_busy = run.workers_busy();

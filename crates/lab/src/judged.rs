@@ -85,7 +85,7 @@ impl Head<'_> {
             command: self.command.to_vec(),
             seed: trial.seed,
             outcome: self.outcome,
-            trial: mix::kept(trial),
+            trial: mix::for_record(trial),
             host: self.host,
             target: self.target,
             points,

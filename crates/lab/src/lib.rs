@@ -53,7 +53,7 @@ pub use preflight::{GreetError, SecretsError};
 pub use error::{LabError, ToolError};
 pub use machine::ThisHost;
 pub use mix::keep_requests;
-pub use run::{Told, Verdicts, run, run_in};
+pub use run::{Reporting, Verdicts, run, run_in};
 pub use watch::Logs;
 
 #[cfg(test)]

@@ -152,7 +152,7 @@ mod tests {
         assert!(!allowed().is_empty());
     }
 
-    fn kept(connections: u32) -> Level {
+    fn closed_level(connections: u32) -> Level {
         let (arrival, life) = (Arrival::Closed, Life::default());
         Level { connections, spare: 0, depth: 1, arrival, life }
     }
@@ -160,7 +160,7 @@ mod tests {
     fn sources(text: &str, addresses: &[&str]) -> Result<Vec<IpAddr>, String> {
         let addresses: Vec<Address> = addresses.iter().map(|text| text.parse().unwrap()).collect();
         let asked = Sources::parse(text).unwrap();
-        find_sources(&asked, &[kept(10)], &addresses).map_err(|error| error.to_string())
+        find_sources(&asked, &[closed_level(10)], &addresses).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn reported(targets: &[MixTarget]) -> Vec<(String, u64)> {
 /// What a record keeps of a trial: the tape of a mix can be as large as the memory that it was
 /// allowed, and the same command, files and seed make it again. Of each request it keeps method,
 /// path, the names of its headers, and the length of its body.
-pub fn kept(trial: &Trial) -> Trial {
+pub fn for_record(trial: &Trial) -> Trial {
     let targets = trial.targets.iter().take(TARGETS_REPORTED_MAX as usize).cloned().collect();
     let mut kept = Trial { targets, requests: bare(&trial.requests), ..trial.clone() };
     if let Some(fanout) = &mut kept.fanout {

@@ -17,7 +17,7 @@ use model::run::{Outcome, Run};
 use std::sync::atomic::AtomicBool;
 
 /// How a run reports while it goes on.
-pub struct Told<'a> {
+pub struct Reporting<'a> {
     /// Gets what happens, as it happens; the run waits for it.
     pub notify: &'a mut dyn FnMut(Event),
     /// How much is judged before the end.
@@ -41,12 +41,12 @@ pub fn run(
     command: &[String],
     logs: &mut Logs,
     stop: &AtomicBool,
-    told: Told<'_>,
+    reporting: Reporting<'_>,
 ) -> Result<Run, LabError> {
     if let Some(tool) = trial.tool {
-        return tool::run(tool, trial, command, logs, (stop, told.notify));
+        return tool::run(tool, trial, command, logs, (stop, reporting.notify));
     }
-    run_in(Setting::Live, trial, command, logs, stop, told)
+    run_in(Setting::Live, trial, command, logs, stop, reporting)
 }
 
 /// The same, in any setting.
@@ -56,7 +56,7 @@ pub fn run_in(
     command: &[String],
     logs: &mut Logs,
     stop: &AtomicBool,
-    Told { notify, verdicts }: Told<'_>,
+    Reporting { notify, verdicts }: Reporting<'_>,
 ) -> Result<Run, LabError> {
     let started_at = setting.timestamp();
     let mut run = RunBuilder::set_up(setting, trial, notify)?;

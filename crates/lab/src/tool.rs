@@ -76,7 +76,7 @@ pub(crate) fn run(
         return Err(ToolError::Ended { name, how, why }.into());
     }
     let words = typed(name, &order);
-    let account = told(tool, trial, &program, &order, &ended, version)?;
+    let account = audited_account(tool, trial, &program, &order, &ended, version)?;
     if ended.code != Some(0) {
         run.notice(format!("{name} ended with {}", ended.how()), notify);
     }
@@ -157,7 +157,7 @@ fn typed(name: &str, order: &Order) -> Vec<String> {
 }
 
 /// What it reported, audited.
-fn told(
+fn audited_account(
     tool: Tool,
     trial: &Trial,
     program: &std::path::Path,

@@ -11,7 +11,7 @@ use engine::simulate::host::HostModel;
 use engine::simulate::server::{Discipline, Entry, Server, Service};
 use engine::simulate::world::{Plan, World};
 use engine::{Crew, FarCrew, seed_of_visit};
-use lab::follow::{self, Followed, Follower, Told};
+use lab::follow::{self, AgentReport, Followed, Follower};
 use lab::setting::{Model, Setting};
 use lab::{Logs, Verdicts};
 use model::curve::Curve;
@@ -217,8 +217,8 @@ impl Fleet<'_> {
                 }
             }
             let mail = Rc::clone(&self.mail);
-            let mut tell = |told: Told<'_>| {
-                if let Told::Tick(_, tick) = told {
+            let mut tell = |told: AgentReport<'_>| {
+                if let AgentReport::Tick(_, tick) = told {
                     mail.borrow_mut().merger.add(agent, tick);
                 }
             };
@@ -396,7 +396,7 @@ fn by_one(trial: &Trial) -> Seen {
 
 fn conduct(setting: Setting<'_>, trial: &Trial) -> Run {
     let (stop, mut logs) = (AtomicBool::new(false), logs());
-    let told = lab::Told { notify: &mut |_| {}, verdicts: Verdicts::OfLevels };
+    let told = lab::Reporting { notify: &mut |_| {}, verdicts: Verdicts::OfLevels };
     lab::run_in(setting, trial, &[], &mut logs, &stop, told).expect("a run")
 }
 
@@ -571,8 +571,8 @@ fn workers_may_send_until_they_have_taken_the_order_to_stop() {
     follower.stop();
     assert!(follower.may_send(), "no worker has taken the order");
     let (is_loading, mut seen) = (AtomicBool::new(true), Vec::new());
-    let mut tell = |told: Told<'_>| {
-        if let Told::Tick(..) = told {
+    let mut tell = |told: AgentReport<'_>| {
+        if let AgentReport::Tick(..) = told {
             seen.push(is_loading.load(Ordering::Relaxed));
         }
     };

@@ -144,7 +144,7 @@ impl Outlet {
         let (end, ended) = channel::<()>();
         let body = move || {
             host::background::stand_back(&taken_cpus);
-            while !is_told(&socket, &hub) {
+            while !send_all(&socket, &hub) {
                 thread::sleep(AGAIN);
             }
             drop(end);
@@ -160,7 +160,7 @@ impl Outlet {
 }
 
 /// Sends everything from the start; returns false if it has to be repeated.
-fn is_told(socket: &Path, hub: &Arc<Hub>) -> bool {
+fn send_all(socket: &Path, hub: &Arc<Hub>) -> bool {
     let Ok(mut stream) = UnixStream::connect(socket) else { return false };
     if stream.set_write_timeout(Some(WRITE_LIMIT)).is_err() {
         return false;

@@ -2,7 +2,7 @@
 //!
 //! Names in this file are the schema `ceiling.advice/1`. Adding a field is free.
 
-use crate::experiment::Kept;
+use crate::experiment::PredictionResult;
 use crate::step::Step;
 use crate::tuning::{Prediction, Scope, Signals, TakesEffect};
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,7 @@ pub struct Remembered {
     /// Its start, RFC 3339.
     pub started_at: String,
     /// The prediction and its result.
-    pub kept: Kept,
+    pub kept: PredictionResult,
 }
 
 /// How often predictions held.

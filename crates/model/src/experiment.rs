@@ -49,7 +49,7 @@ pub struct Experiment {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contrasts: Vec<Contrast>,
     /// The predictions of the plan, with their results.
-    pub predictions: Vec<Kept>,
+    pub predictions: Vec<PredictionResult>,
     /// What follows from all visits together; absent until the experiment has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub analysis: Option<Analysis>,
@@ -207,7 +207,7 @@ fn is_false(value: &bool) -> bool {
 /// A prediction of a plan: the rate of some cells relative to others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Foretold {
+pub struct PlannedPrediction {
     /// Id of the knob.
     pub knob: String,
     /// Name of the cell that it is compared with, or of several: `as it is` also means `as it is,
@@ -227,7 +227,7 @@ pub struct Foretold {
     pub run: String,
 }
 
-impl Foretold {
+impl PlannedPrediction {
     /// Whether a side of a prediction means a cell: by its name, or its name and a number.
     pub fn means(side: &str, cell: &str) -> bool {
         let rest = cell.strip_prefix(side);
@@ -240,9 +240,9 @@ impl Foretold {
 
 /// A prediction and what was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct PredictionResult {
     /// The prediction.
-    pub predicted: Foretold,
+    pub predicted: PlannedPrediction,
     /// Relative change of the rate that was measured; `null` when a cell has no valid number.
     pub measured: Option<f64>,
     /// Lower end of its 95 % interval.

@@ -449,7 +449,7 @@ mod tests {
     use serde_json::Value;
 
     /// A point of a kept record, as JSON, with this hold.
-    fn kept(hold: &Value) -> Value {
+    fn point_with_hold(hold: &Value) -> Value {
         let text = include_str!("../../judge/tests/kept/full-event-loop.json");
         let mut kept: Value = serde_json::from_str(text).unwrap();
         let mut point = kept["record"]["points"][0].take();
@@ -476,7 +476,7 @@ mod tests {
             (hold(Hold::Forever), Subject::Held(turnover()), (true, false)),
             (Value::Null, Subject::Events(events), (false, true)),
         ] {
-            let point: Point = serde_json::from_value(kept(&hold)).unwrap();
+            let point: Point = serde_json::from_value(point_with_hold(&hold)).unwrap();
             let point = Point { subject, ..point };
             let text = serde_json::to_string(&point).unwrap();
             let json: Value = serde_json::from_str(&text).unwrap();

@@ -173,10 +173,10 @@ fn counted_rate(of: &Foreign) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::{Figure as Told, Meaning, Tally};
+    use crate::audit::{Figure as ReportedFigure, Meaning, Tally};
 
-    fn told(counts: Counts, [rate, requests, good]: [f64; 3]) -> Foreign {
-        let figure = |value| Some(Told::exact(value, 1));
+    fn reported(counts: Counts, [rate, requests, good]: [f64; 3]) -> Foreign {
+        let figure = |value| Some(ReportedFigure::exact(value, 1));
         Foreign {
             rate: figure(rate),
             requests: figure(requests),
@@ -194,9 +194,9 @@ mod tests {
 
     #[test]
     fn only_good_responses_are_in_the_rate() {
-        let half = told(Counts::Responses, [1000.0, 3000.0, 1500.0]);
+        let half = reported(Counts::Responses, [1000.0, 3000.0, 1500.0]);
         assert_eq!(ToolRun::good_rate(&half), Some(500.0));
-        let none = told(Counts::Responses, [1000.0, 3000.0, 0.0]);
+        let none = reported(Counts::Responses, [1000.0, 3000.0, 0.0]);
         assert_eq!(ToolRun::good_rate(&none), Some(0.0), "it reported that none was good");
         let untold = Foreign { good: None, ..half };
         assert_eq!(ToolRun::good_rate(&untold), None, "absent is not zero");
@@ -204,17 +204,17 @@ mod tests {
 
     #[test]
     fn a_mean_of_windows_is_no_rate_of_what_was_counted() {
-        let mut windows = told(Counts::Responses, [1100.0, 3000.0, 3000.0]);
+        let mut windows = reported(Counts::Responses, [1100.0, 3000.0, 3000.0]);
         windows.meaning.rate_is = RateIs::MeanOfWindows;
         assert_eq!(ToolRun::good_rate(&windows), Some(1100.0), "it reported no duration");
-        windows.duration_s = Some(Told::exact(3.0, 1));
+        windows.duration_s = Some(ReportedFigure::exact(3.0, 1));
         assert_eq!(ToolRun::good_rate(&windows), Some(1000.0));
     }
 
     #[test]
     fn what_was_lost_is_no_response() {
-        let mut of = told(Counts::Requests, [100.0, 300.0, 200.0]);
-        let lost = Tally { name: "refused".into(), count: Told::exact(60.0, 1) };
+        let mut of = reported(Counts::Requests, [100.0, 300.0, 200.0]);
+        let lost = Tally { name: "refused".into(), count: ReportedFigure::exact(60.0, 1) };
         of.errors.push(lost);
         assert_eq!(ToolRun::responses(&of), Some(240.0));
         of.requests = None;

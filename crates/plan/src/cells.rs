@@ -11,7 +11,7 @@ use crate::target::Targets;
 use crate::tune::Tables;
 use crate::usage::Usage;
 use crate::{PlanError, SCHEMA, text_error};
-use model::experiment::{Design, Foretold};
+use model::experiment::{Design, PlannedPrediction};
 use model::maps::IntoMap;
 use model::shell;
 use model::starting::Limits;
@@ -36,7 +36,7 @@ pub struct Plan {
     /// In the order they are measured in; at least one.
     pub cells: Vec<Cell>,
     /// Predictions of cells against others.
-    pub predictions: Vec<Foretold>,
+    pub predictions: Vec<PlannedPrediction>,
     /// How often and in which order they are visited; without one, once and as written.
     pub design: Option<Design>,
 }
@@ -62,7 +62,7 @@ struct PlanText {
     #[serde(default)]
     vary: Vec<Vary>,
     #[serde(default)]
-    prediction: Vec<Foretold>,
+    prediction: Vec<PlannedPrediction>,
     design: Option<DesignText>,
 }
 
@@ -218,9 +218,9 @@ impl Plan {
 }
 
 /// Whether both sides of a prediction are cells, and its bounds an interval.
-fn check(one: &Foretold, names: &BTreeSet<String>) -> Result<(), String> {
+fn check(one: &PlannedPrediction, names: &BTreeSet<String>) -> Result<(), String> {
     for side in [&one.baseline, &one.change] {
-        if !names.iter().any(|name| Foretold::means(side, name)) {
+        if !names.iter().any(|name| PlannedPrediction::means(side, name)) {
             let names: Vec<_> = names.iter().map(String::as_str).collect();
             return Err(format!(
                 "no cell is '{side}' or '{side}, 1'; cells are {}",

@@ -7,7 +7,7 @@ use crate::load::{command, is_of_executor};
 use crate::usage::Usage;
 use clap::parser::ValueSource;
 use model::advice::Candidate;
-use model::experiment::Foretold;
+use model::experiment::PlannedPrediction;
 use model::run::Record;
 use model::secret::Secrets;
 use model::tuning::Basis;
@@ -32,7 +32,7 @@ pub struct Duel {
     /// What is changed.
     pub change: Change,
     /// The prediction; its cells are filled in.
-    pub predicted: Foretold,
+    pub predicted: PlannedPrediction,
 }
 
 /// One side of a test: what its cells have that the others do not.
@@ -66,7 +66,7 @@ impl Duel {
             let pair = if turn % 2 == 1 { [plain, changed] } else { [changed, plain] };
             text.extend(pair);
         }
-        let Foretold { knob: id, low, high, why, run, .. } = &self.predicted;
+        let PlannedPrediction { knob: id, low, high, why, run, .. } = &self.predicted;
         let high = high.map_or(String::new(), |high| format!("high = {high:?}\n"));
         let _ = write!(
             text,
@@ -93,7 +93,7 @@ pub fn proposed(
     let mut load = keys_of(&record.id, &record.command)?;
     let server = server_of(record, server, &mut load);
     let prediction = &best.prediction;
-    let predicted = Foretold {
+    let predicted = PlannedPrediction {
         knob: best.knob.clone(),
         baseline: String::new(),
         change: String::new(),

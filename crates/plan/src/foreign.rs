@@ -277,7 +277,7 @@ impl<'a> Typed<'a> {
     }
 
     /// What does it here.
-    fn meant(&self, is: Refused) -> Option<&'static Foreign> {
+    fn equivalent(&self, is: Refused) -> Option<&'static Foreign> {
         let mut named = FOREIGN.iter().filter(|one| one.names.contains(&self.name));
         let is_sure = |one: &Foreign| one.value != Value::Any || is == Refused::Unknown;
         let fitting = { named.clone() }.find(|one| is_sure(one) && one.value.fits(self.value));
@@ -287,7 +287,7 @@ impl<'a> Typed<'a> {
     }
 
     fn hint(&self, is: Refused) -> Option<String> {
-        let one = self.meant(is)?;
+        let one = self.equivalent(is)?;
         let is_plain = |value: &&str| {
             value.len() <= SHOWN_MAX && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
         };

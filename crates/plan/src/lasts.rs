@@ -45,7 +45,7 @@ pub struct Lasts {
     /// Each visit, nanoseconds, its pause included; nothing where only the load itself knows.
     pub visits: Vec<Option<u64>>,
     /// The sum in words, with its parts.
-    pub said: String,
+    pub text: String,
 }
 
 /// One visit.
@@ -65,7 +65,7 @@ impl Plan {
             visits.iter().map(|visit| Some(each[visit.cell].ns? + pause_ns)).collect();
         let known: u64 = of_visits.iter().flatten().sum();
         let unknown = of_visits.iter().filter(|ns| ns.is_none()).count();
-        let mut said = match unknown {
+        let mut text = match unknown {
             0 => format!("\nabout {}\n", rough(known)),
             count if count == of_visits.len() => "\nit is not known how long this takes\n".into(),
             count => format!("\nabout {}, and {count} visits of unknown length\n", rough(known)),
@@ -79,26 +79,26 @@ impl Plan {
         }
         for (one, count) in listed {
             let whole = one.ns.map_or("?".to_string(), rough);
-            said += &format!("  {count} x {whole}: {}\n", one.parts);
+            text += &format!("  {count} x {whole}: {}\n", one.parts);
         }
         if pause_ns > 0 {
-            said += &format!("  {} x {}: pause\n", visits.len(), rough(pause_ns));
+            text += &format!("  {} x {}: pause\n", visits.len(), rough(pause_ns));
         }
-        said += &self.early();
-        Lasts { visits: of_visits, said }
+        text += &self.early();
+        Lasts { visits: of_visits, text }
     }
 
     /// What may end it early.
     fn early(&self) -> String {
         let Some(design) = &self.design else { return String::new() };
-        let mut said = String::new();
+        let mut text = String::new();
         if let Some(budget) = design.budget_ns {
-            said += &format!("  budget: no block starts after {}\n", rough(budget));
+            text += &format!("  budget: no block starts after {}\n", rough(budget));
         }
         if design.until_decided || design.precision.is_some() {
-            said += "  less, when the design reaches its goal before the last block\n";
+            text += "  less, when the design reaches its goal before the last block\n";
         }
-        said
+        text
     }
 }
 
@@ -215,9 +215,9 @@ mod tests {
         let of = lasts("connections = \"1..4*2\"\nwarmup = \"1s\"\nduration = \"2s\"", "");
         // 1 + 3 x (1 + 2 + 0.2).
         assert_eq!(of.visits, [Some(10_600_000_000)]);
-        assert!(of.said.starts_with("\nabout 11 s\n"), "{}", of.said);
+        assert!(of.text.starts_with("\nabout 11 s\n"), "{}", of.text);
         let parts = "1 x 11 s: 1 s to start and end + 3 levels x (1 s warm-up + 2 s window";
-        assert!(of.said.contains(parts), "{}", of.said);
+        assert!(of.text.contains(parts), "{}", of.text);
     }
 
     #[test]
@@ -227,16 +227,16 @@ mod tests {
                       pause = \"5s\"\nbudget = \"5m\"\nuntil_decided = true\nwarmup_visits = 1";
         let of = lasts(load, design);
         assert_eq!((of.visits.len(), of.visits[0]), (21, Some(36 * S + 200_000_000)));
-        assert!(of.said.starts_with("\nabout 13 min\n"), "{}", of.said);
-        assert!(of.said.contains("no block starts after 5 min"), "{}", of.said);
-        assert!(of.said.contains("less, when"), "{}", of.said);
+        assert!(of.text.starts_with("\nabout 13 min\n"), "{}", of.text);
+        assert!(of.text.contains("no block starts after 5 min"), "{}", of.text);
+        assert!(of.text.contains("less, when"), "{}", of.text);
     }
 
     #[test]
     fn what_is_not_known_is_said() {
         let of = lasts("command = \"load\"\nrequests = 1000", "");
         assert_eq!(of.visits, [None]);
-        assert!(of.said.contains("not known how long"), "{}", of.said);
+        assert!(of.text.contains("not known how long"), "{}", of.text);
         assert_eq!(
             lasts("command = \"load\"\nrequests = 1000\nrate = \"100\"", "").visits,
             [Some(10 * S + LOAD_NS + DRAIN_NS)]
@@ -259,11 +259,11 @@ mod tests {
 
     #[test]
     fn times_are_said_as_people_do() {
-        let said = |seconds: f64| rough((seconds * 1e9) as u64);
+        let shown = |seconds: f64| rough((seconds * 1e9) as u64);
         assert_eq!(
-            [said(0.5), said(3.0), said(9.96), said(75.0)],
+            [shown(0.5), shown(3.0), shown(9.96), shown(75.0)],
             ["0.5 s", "3 s", "10 s", "75 s"]
         );
-        assert_eq!([said(150.0), said(7265.0)], ["3 min", "2 h 1 min"]);
+        assert_eq!([shown(150.0), shown(7265.0)], ["3 min", "2 h 1 min"]);
     }
 }

@@ -16,9 +16,9 @@ pub(crate) fn chosen(text: &str, names: &[&str]) -> Result<BTreeSet<usize>, Usag
         let rest = rest.trim_start();
         let commas = rest.rmatch_indices(',').map(|(at, _)| at);
         let mut ends = iter::once(rest.len()).chain(commas).filter(|end| *end > 0);
-        let meant = ends.find_map(|end| Some((end, meant(&rest[..end], names)?)));
-        let (end, meant) = meant.ok_or_else(|| none(rest, names))?;
-        cells.extend(meant);
+        let found = ends.find_map(|end| Some((end, matching_cells(&rest[..end], names)?)));
+        let (end, matching) = found.ok_or_else(|| none(rest, names))?;
+        cells.extend(matching);
         left = rest.get(end + 1..);
     }
     Ok(cells)
@@ -26,7 +26,7 @@ pub(crate) fn chosen(text: &str, names: &[&str]) -> Result<BTreeSet<usize>, Usag
 
 /// The cell with this name; or else those whose first factors have these levels; or else those
 /// whose names begin with it.
-fn meant(piece: &str, names: &[&str]) -> Option<Vec<usize>> {
+fn matching_cells(piece: &str, names: &[&str]) -> Option<Vec<usize>> {
     let rests: Vec<_> = names.iter().map(|name| name.strip_prefix(piece)).collect();
     let with = |is_meant: fn(&str) -> bool| {
         let is_meant =

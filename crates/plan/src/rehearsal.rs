@@ -42,7 +42,7 @@ impl Plan {
         if let Some(design) = &self.design {
             text += &design::rehearsed(design, &self.cells);
         }
-        text += &self.lasts().said;
+        text += &self.lasts().text;
         text += &programs(self, around);
         for cell in &self.cells {
             text += &format!("\n{}\n", printable(&cell.name));

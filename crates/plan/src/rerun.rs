@@ -134,7 +134,7 @@ fn given(words: &[String], command: &Command) -> Vec<Given> {
 
 /// The command unchanged.
 pub fn plain(command: &[String]) -> Step {
-    Step::command(kept(command, |_| false))
+    Step::command(words_without(command, |_| false))
 }
 
 /// The command with a duration of 20 s; unchanged if its shape defines its own end.
@@ -166,14 +166,14 @@ pub fn probed(command: &[String]) -> Step {
 /// does not accept that.
 fn changed(command: &[String], is_out: impl Fn(Facts) -> bool, more: &[&str]) -> Step {
     let is_given = |facts| more.iter().any(|word| option::typed(word) == Some(facts));
-    let mut words = kept(command, |facts| is_given(facts) || is_out(facts));
+    let mut words = words_without(command, |facts| is_given(facts) || is_out(facts));
     words.extend(more.iter().map(|word| word.to_string()));
     accepted(words).unwrap_or_else(|| plain(command))
 }
 
 /// The words without the program, without options that concern only one run and its files, and
 /// without some others.
-fn kept(command: &[String], is_out: impl Fn(Facts) -> bool) -> Vec<String> {
+fn words_without(command: &[String], is_out: impl Fn(Facts) -> bool) -> Vec<String> {
     let is_kept =
         |one: &Given| !one.facts().is_some_and(|facts| facts.reach == Reach::Run || is_out(facts));
     // Records of earlier versions still contain secrets.

@@ -261,7 +261,7 @@ fn a_prediction_is_about_cells_that_there_are() {
 #[test]
 fn a_plan_that_is_written_can_be_read() {
     let table = |text: &str| text.parse::<toml::Table>().unwrap();
-    let predicted = model::experiment::Foretold {
+    let predicted = model::experiment::PlannedPrediction {
         knob: "T5".to_string(),
         baseline: String::new(),
         change: String::new(),
@@ -307,7 +307,7 @@ fn knobs_are_read_from_a_plan_as_they_were_written_into_it() {
             server: toml::Table::from_iter([("addr".to_string(), "127.0.0.1:1".into())]),
             load: toml::Table::from_iter([("command".to_string(), "load".into())]),
             change: Change::Tune(tune.table()),
-            predicted: model::experiment::Foretold {
+            predicted: model::experiment::PlannedPrediction {
                 knob: "T5".to_string(),
                 baseline: String::new(),
                 change: String::new(),

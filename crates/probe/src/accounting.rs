@@ -3,7 +3,7 @@
 //! `/proc/config.gz` (CONFIG_IKCONFIG_PROC), `/boot/config-RELEASE` or
 //! `/lib/modules/RELEASE/config`, whichever can be read first.
 
-use crate::kept::unreadable;
+use crate::kernel_file::unreadable;
 use crate::scan::{self, ParseError};
 use flate2::read::GzDecoder;
 use model::facts::{CpuAccounting, Unreadable};

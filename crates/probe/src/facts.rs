@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "the length of a clock tick")]
 
-use crate::kept::unreadable;
+use crate::kernel_file::unreadable;
 use crate::nic::Speeds;
 use crate::process;
 use crate::scan::{self, ParseError};

@@ -6,8 +6,8 @@
 //! Never: a rate, a percentile, an opinion; a change to the machine.
 
 use ::host::{
-    cgroup as cgroup_path, clock, container, ethtool, interrupts, kept, limits, link, namespace,
-    netlink, nic, process, scan, sysctl, tree,
+    cgroup as cgroup_path, clock, container, ethtool, interrupts, kernel_file, limits, link,
+    namespace, netlink, nic, process, scan, sysctl, tree,
 };
 
 pub mod source;

@@ -8,7 +8,7 @@
 //! Caveats. The backlog, the cookie, times, windows and what limits a connection are missing. The
 //! kernel walks its whole table for each read.
 
-use crate::kept::{is_gone, unreadable};
+use crate::kernel_file::{is_gone, unreadable};
 use crate::scan::{self, ParseError};
 use crate::socket::Socket;
 use model::facts::Unreadable;

@@ -193,15 +193,15 @@ struct Slot {
 /// often as it is tried again, by the source that met it first, so that every window has those that
 /// last.
 #[derive(Debug, Default)]
-struct Told(Vec<(u64, Unreadable)>);
+struct RecentFailures(Vec<(u64, Unreadable)>);
 
-impl Told {
+impl RecentFailures {
     /// More different failures than this say nothing new.
     const MAX: usize = 256;
 
     fn tell(&mut self, unreadable: Unreadable, at_ns: u64) -> Option<Data> {
-        self.0.retain(|(told_ns, _)| at_ns < told_ns + RETRY_NS);
-        if self.0.len() >= Self::MAX || self.0.iter().any(|(_, told)| *told == unreadable) {
+        self.0.retain(|(reported_ns, _)| at_ns < reported_ns + RETRY_NS);
+        if self.0.len() >= Self::MAX || self.0.iter().any(|(_, known)| *known == unreadable) {
             return None;
         }
         self.0.push((at_ns, unreadable.clone()));
@@ -235,7 +235,7 @@ fn run(config: &Config, scope: &Scope, stopped: &Receiver<Infallible>, out: &Ent
     let mut server = config.server_pid.map(|pid| WatchedServer::on(&config.root, pid));
     let mut pace = Pace::start(clock::monotonic_ns(), config.period_ns.max(NS_PER_MS));
     let mut cost = SelfCost::start();
-    let mut told = Told::default();
+    let mut failures = RecentFailures::default();
     if !scope.network.is_inside() {
         push_read(out, || Data::Declared(source::declared()));
     }
@@ -260,7 +260,7 @@ fn run(config: &Config, scope: &Scope, stopped: &Receiver<Infallible>, out: &Ent
         }
         let round = Round { due_ns, server: server.as_ref().map(WatchedServer::tree) };
         for slot in slots.iter_mut().filter(|slot| slot.due_ns <= due_ns) {
-            slot.read(&round, &mut told, out);
+            slot.read(&round, &mut failures, out);
         }
         push_read(out, || cost.read());
         if stopping {
@@ -277,7 +277,7 @@ fn push_read(out: &Entrance, read: impl FnOnce() -> Data) {
 
 impl Slot {
     /// Reads the source, passes the result on, and sets when to read it next.
-    fn read(&mut self, round: &Round<'_>, told: &mut Told, out: &Entrance) {
+    fn read(&mut self, round: &Round<'_>, failures: &mut RecentFailures, out: &Entrance) {
         let begin_cpu_ns = clock::thread_cpu_ns();
         let begin_ns = clock::monotonic_ns();
         let result = self.source.read(round);
@@ -295,7 +295,7 @@ impl Slot {
             Ok(data) => Some(data),
             Err(unreadable) => {
                 rest_ns = rest_ns.max(RETRY_NS);
-                told.tell(unreadable, round.due_ns)
+                failures.tell(unreadable, round.due_ns)
             }
         };
         if let Some(data) = data {
@@ -397,23 +397,29 @@ mod tests {
     fn a_failure_is_told_whenever_it_is_tried_again_which_is_slowly() {
         let mut slot = slot(Box::new(Failing(&["refused", "refused", "ended", "refused"], 0)));
         let (entrance, exit) = queue::queue(1 << 20);
-        let mut told = Told::default();
+        let mut failures = RecentFailures::default();
         for due_ns in (0..4).map(|index| index * RETRY_NS) {
-            slot.read(&Round { due_ns, server: None }, &mut told, &entrance);
+            slot.read(&Round { due_ns, server: None }, &mut failures, &entrance);
             assert!(slot.due_ns >= due_ns + RETRY_NS);
         }
-        let told: Vec<String> = exit.take().iter().map(|told| format!("{:?}", told.data)).collect();
-        let has = |words: [&str; 4]| told.iter().zip(words).all(|(told, word)| told.contains(word));
-        assert!(told.len() == 4 && has(["refused", "refused", "ended", "refused"]), "{told:?}");
+        let reports: Vec<String> =
+            exit.take().iter().map(|reading| format!("{:?}", reading.data)).collect();
+        let has = |words: [&str; 4]| {
+            reports.iter().zip(words).all(|(report, word)| report.contains(word))
+        };
+        assert!(
+            reports.len() == 4 && has(["refused", "refused", "ended", "refused"]),
+            "{reports:?}"
+        );
     }
 
     #[test]
     fn a_failure_that_several_sources_meet_is_told_once_a_time() {
         let mut slots = [(); 3].map(|()| slot(Box::new(Failing(&["refused"; 2], 0))));
         let (entrance, exit) = queue::queue(1 << 20);
-        let mut told = Told::default();
+        let mut failures = RecentFailures::default();
         for (index, due_ns) in [0, 0, RETRY_NS / 2, RETRY_NS].into_iter().enumerate() {
-            slots[index % 3].read(&Round { due_ns, server: None }, &mut told, &entrance);
+            slots[index % 3].read(&Round { due_ns, server: None }, &mut failures, &entrance);
         }
         assert_eq!(exit.take().len(), 2, "at the start and one retry later");
     }
@@ -447,10 +453,10 @@ mod tests {
     fn a_source_that_stays_costly_is_read_less_often() {
         let mut slot = slot(Box::new(Costly));
         let (entrance, _exit) = queue::queue(1 << 20);
-        let mut told = Told::default();
-        slot.read(&Round { due_ns: 0, server: None }, &mut told, &entrance);
+        let mut failures = RecentFailures::default();
+        slot.read(&Round { due_ns: 0, server: None }, &mut failures, &entrance);
         assert_eq!(slot.due_ns, 0, "once may be an accident");
-        slot.read(&Round { due_ns: 0, server: None }, &mut told, &entrance);
+        slot.read(&Round { due_ns: 0, server: None }, &mut failures, &entrance);
         assert!(slot.due_ns >= 2 * NS_PER_MS * COST_SHARE, "{}", slot.due_ns);
     }
 }

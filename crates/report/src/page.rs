@@ -255,7 +255,7 @@ pub struct Folded {
     /// Title.
     pub title: String,
     /// Their summary, in a few words.
-    pub said: String,
+    pub summary: String,
     /// The details.
     pub blocks: Vec<Block>,
 }

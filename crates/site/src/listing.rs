@@ -20,7 +20,7 @@ pub fn item(frame: &Frame<'_>, of: &Listed) -> String {
         escape(&tags),
         link(&frame.to(&page_of(&of.slug)), &entry.title),
         meta(frame, entry),
-        said(entry)
+        paragraphs(entry)
     )
 }
 
@@ -45,15 +45,16 @@ pub fn status(status: &Status) -> String {
 }
 
 /// Question, answer and lesson, each on one line.
-fn said(entry: &Entry) -> String {
-    let mut said = format!("<p class=\"question\">{}</p>\n", escape(&short(&entry.question)));
+fn paragraphs(entry: &Entry) -> String {
+    let mut paragraphs = format!("<p class=\"question\">{}</p>\n", escape(&short(&entry.question)));
     if let Some(answer) = &entry.answer {
-        said.push_str(&format!("<p class=\"answer\">{}</p>\n", escape(answer)));
+        paragraphs.push_str(&format!("<p class=\"answer\">{}</p>\n", escape(answer)));
     }
     if let Some(lesson) = &entry.lesson {
-        said.push_str(&format!("<p class=\"lesson\">Lesson: {}</p>\n", escape(&joined(lesson))));
+        paragraphs
+            .push_str(&format!("<p class=\"lesson\">Lesson: {}</p>\n", escape(&joined(lesson))));
     }
-    said
+    paragraphs
 }
 
 /// A long text shortened to one line.

@@ -125,7 +125,7 @@ impl<'a> Writer<'a> {
             }
             TagEnd::Link | TagEnd::Image => match self.links.pop() {
                 Some(Link::Followed) => vec![raw("</a>".to_string())],
-                Some(Link::Told(address)) => vec![raw(format!(" ({})", escape(&address)))],
+                Some(Link::Address(address)) => vec![raw(format!(" ({})", escape(&address)))],
                 Some(Link::Inner) | None => Vec::new(),
             },
             TagEnd::Table => vec![Event::End(tag), raw("</div>\n".to_string())],
@@ -144,7 +144,7 @@ impl<'a> Writer<'a> {
             self.links.push(Link::Followed);
             return vec![raw(format!("<a href=\"{}\">{before}", escape(&address)))];
         }
-        self.links.push(Link::Told(address));
+        self.links.push(Link::Address(address));
         vec![raw(before.to_string())]
     }
 
@@ -213,7 +213,7 @@ enum Link {
     /// It can be followed.
     Followed,
     /// Its address must not be followed and is shown after its text.
-    Told(String),
+    Address(String),
     /// It is nested in another link, which is possible for pictures.
     Inner,
 }

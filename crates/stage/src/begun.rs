@@ -29,12 +29,12 @@ pub struct Begun {
     /// Digest of our own program.
     ceiling: String,
     /// The servers and services of this host that the plan starts, by name.
-    servers: BTreeMap<String, Kept>,
+    servers: BTreeMap<String, ListedServer>,
 }
 
 /// A server on the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
+struct ListedServer {
     /// Its command without secrets.
     command: String,
     /// Digest of its command with its secrets.
@@ -65,8 +65,8 @@ impl Begun {
             let Server::Started { target, services, .. } = &cell.server else { continue };
             let parts = services.iter().map(|name| targets.part(name));
             for one in [targets.target(target)].into_iter().chain(parts).flatten() {
-                let kept = || Kept::of(one, &salt, root);
-                servers.entry(one.name.clone()).or_insert_with(kept);
+                let listed = || ListedServer::of(one, &salt, root);
+                servers.entry(one.name.clone()).or_insert_with(listed);
             }
         }
         Self {
@@ -102,7 +102,7 @@ impl Begun {
     }
 }
 
-impl Kept {
+impl ListedServer {
     fn of(target: &Target, salt: &str, root: &Path) -> Self {
         let mut files = BTreeMap::new();
         let first = target.run.first().map_or("", String::as_str);

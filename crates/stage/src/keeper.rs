@@ -121,7 +121,7 @@ impl Ended {
 
 /// Our side of a kept process. Dropping it ends the tree at once.
 #[derive(Debug)]
-pub struct Kept {
+pub struct KeptProcess {
     keeper: Child,
     socket: UnixStream,
     unread: Vec<u8>,
@@ -133,7 +133,7 @@ pub struct Kept {
     lost: Option<usize>,
 }
 
-impl Kept {
+impl KeptProcess {
     /// Starts it. Its standard output is `lines` if that is a pipe, and its standard error is
     /// `log`.
     pub fn start(order: &Order, lines: Stdio, log: Stdio) -> Result<(Self, Lines), Refused> {
@@ -241,7 +241,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for KeptProcess {
     fn drop(&mut self) {
         if self.ended.is_none() {
             let _ = self.socket.write_all(&[AT_ONCE]);
@@ -561,8 +561,8 @@ mod tests {
         Order { words, patience: Duration::from_secs(60), ..Order::default() }
     }
 
-    fn start(order: &Order) -> (Kept, BufReader<ChildStdout>) {
-        let (kept, lines) = Kept::start(order, Stdio::piped(), Stdio::null()).unwrap();
+    fn start(order: &Order) -> (KeptProcess, BufReader<ChildStdout>) {
+        let (kept, lines) = KeptProcess::start(order, Stdio::piped(), Stdio::null()).unwrap();
         (kept, BufReader::new(lines.unwrap()))
     }
 
@@ -630,13 +630,14 @@ mod tests {
     #[test]
     fn what_cannot_be_started_says_why() {
         let missing = Order { words: vec!["/no/such".to_string()], ..Order::default() };
-        let why = Kept::start(&missing, Stdio::piped(), Stdio::null()).map(drop).unwrap_err();
+        let why =
+            KeptProcess::start(&missing, Stdio::piped(), Stdio::null()).map(drop).unwrap_err();
         assert!(matches!(&why, Refused::Other(why) if why.contains("/no/such")), "{why:?}");
         let far = Order { cpus: vec![1023], ..order("exit") };
-        let why = Kept::start(&far, Stdio::piped(), Stdio::null()).map(drop).unwrap_err();
+        let why = KeptProcess::start(&far, Stdio::piped(), Stdio::null()).map(drop).unwrap_err();
         assert_eq!(why, Refused::Cpus, "on a host of 1024 CPUs this shows nothing");
         let group = Order { groups: vec!["/no/group".into()], ..order("exit") };
-        let why = Kept::start(&group, Stdio::piped(), Stdio::null()).map(drop).unwrap_err();
+        let why = KeptProcess::start(&group, Stdio::piped(), Stdio::null()).map(drop).unwrap_err();
         assert!(matches!(&why, Refused::Other(why) if why.contains("/no/group")), "{why:?}");
     }
 

@@ -52,7 +52,8 @@ pub fn measure(
     let shown = Secrets::command(&[&["ceiling".to_string()], &words[..]].concat());
     words.extend(["--json".to_string(), "--quiet".to_string(), "--runs".to_string()]);
     words.extend([runs.display().to_string(), "--keep-runs=all".to_string()]);
-    let fate = match measured(cell, &words, stop, environment).and_then(|run| kept(run, runs)) {
+    let fate = match measured(cell, &words, stop, environment).and_then(|run| stored_run(run, runs))
+    {
         Ok(run) => Fate::Measured { run },
         Err(why) => Fate::Failed { why },
     };
@@ -125,7 +126,7 @@ fn not_started(nice: i32, error: &io::Error) -> String {
 }
 
 /// A run that is in the folder. It may have been measured and reported while the disk was full.
-fn kept(run: String, runs: &Path) -> Result<String, String> {
+fn stored_run(run: String, runs: &Path) -> Result<String, String> {
     match store::read_record(&runs.join(&run).join("run.json")) {
         Ok(_) => Ok(run),
         Err(error) => Err(format!("measured, but not kept: {error}")),
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_run_that_was_not_kept_has_failed() {
-        let why = kept("20260101T120000-0000002a".to_string(), Path::new("/no/such/folder"));
+        let why = stored_run("20260101T120000-0000002a".to_string(), Path::new("/no/such/folder"));
         let why = why.unwrap_err();
         assert!(why.starts_with("measured, but not kept: /no/such/folder/20260101T"), "{why}");
     }

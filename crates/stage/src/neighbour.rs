@@ -1,12 +1,12 @@
 //! Busy neighbours of the generator, which starve it on purpose.
 
-use crate::keeper::{Kept, Order, Refused};
+use crate::keeper::{KeptProcess, Order, Refused};
 use crate::process::cpus_of;
 use std::process::Stdio;
 
 /// One busy process for each CPU, until this is dropped.
 #[derive(Debug)]
-pub struct Neighbours(Vec<Kept>);
+pub struct Neighbours(Vec<KeptProcess>);
 
 impl Neighbours {
     /// Starts one on each of the CPUs.
@@ -15,7 +15,7 @@ impl Neighbours {
         for cpu in cpus_of(cpus)? {
             let words = ["sh", "-c", "while :; do :; done"].map(str::to_string).to_vec();
             let order = Order { words, cpus: vec![cpu], ..Order::default() };
-            let started = Kept::start(&order, Stdio::null(), Stdio::null());
+            let started = KeptProcess::start(&order, Stdio::null(), Stdio::null());
             let (kept, _) = started.map_err(|why| match why {
                 Refused::Cpus => format!("cannot start a neighbour: this host has no CPU {cpu}"),
                 Refused::Other(why) => format!("cannot start a neighbour on CPU {cpu}: {why}"),

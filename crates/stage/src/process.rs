@@ -1,6 +1,6 @@
 //! A target as a process: it is started, waited for, ended, and asked for its counts.
 
-use crate::keeper::{Ended, Kept, Lines, Order, Refused};
+use crate::keeper::{Ended, KeptProcess, Lines, Order, Refused};
 use host::Root;
 use model::secret;
 use model::starting::{Limits, TargetExit};
@@ -47,7 +47,7 @@ const TAIL_BYTES_MAX: usize = 1 << 20;
 pub struct Process {
     name: String,
     words: Vec<String>,
-    kept: Kept,
+    kept: KeptProcess,
     /// Removed after the processes in it.
     group: Option<Box<ServerGroup>>,
     addr: String,
@@ -101,7 +101,7 @@ impl Process {
             patience: END_LIMIT,
         };
         let stderr = log.try_clone().map_err(|error| failed(error.to_string()))?;
-        let kept = Kept::start(&order, Stdio::piped(), Stdio::from(stderr));
+        let kept = KeptProcess::start(&order, Stdio::piped(), Stdio::from(stderr));
         let (kept, lines) = kept.map_err(|why| failed(refusal(why, how)))?;
         let lines = read_lines(lines);
         let (name, addr) = (target.name.clone(), String::new());
@@ -136,7 +136,7 @@ impl Process {
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let ended = self.kept.wait(CLEAR_LIMIT);
-                Err(self.told(&format!("ended before it listened ({})", self.ending(ended))))
+                Err(self.with_log(&format!("ended before it listened ({})", self.ending(ended))))
             }
         }
     }
@@ -165,7 +165,7 @@ impl Process {
     pub fn death(&mut self) -> Option<String> {
         let ended = self.kept.ended();
         let is_over = ended.is_some() || self.kept.lost().is_some();
-        is_over.then(|| self.told(&format!("died ({})", self.ending(ended))))
+        is_over.then(|| self.with_log(&format!("died ({})", self.ending(ended))))
     }
 
     /// Its process ID.
@@ -177,7 +177,7 @@ impl Process {
     pub fn end(mut self) -> TargetExit {
         let ended = self.kept.ended();
         if ended.is_some() || self.kept.lost().is_some() {
-            let fault = self.told(&format!("died during the cell ({})", self.ending(ended)));
+            let fault = self.with_log(&format!("died during the cell ({})", self.ending(ended)));
             return TargetExit { stopped: None, fault: Some(fault) };
         }
         self.kept.ask();
@@ -187,7 +187,7 @@ impl Process {
                 Some(format!("did not end within {} s", END_LIMIT.as_secs()))
             }
             Some(ended) if ended.status().success() => None,
-            ended => Some(self.told(&format!("did not end well ({})", self.ending(ended)))),
+            ended => Some(self.with_log(&format!("did not end well ({})", self.ending(ended)))),
         };
         let left = self.group.take().and_then(|group| group.remove().err());
         let left = left.map(|why| format!("its control group could not be removed: {why}"));
@@ -212,7 +212,7 @@ impl Process {
     }
 
     /// A sentence with the last line of its log.
-    fn told(&self, sentence: &str) -> String {
+    fn with_log(&self, sentence: &str) -> String {
         let log = end_of(&self.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         match log.lines().rev().find(|line| !line.trim().is_empty()) {

@@ -84,7 +84,7 @@ impl Running for Served {
         }
     }
 
-    fn said(&mut self) -> Vec<String> {
+    fn new_lines(&mut self) -> Vec<String> {
         self.tail.next()
     }
 

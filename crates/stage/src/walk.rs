@@ -72,14 +72,14 @@ fn walk_on(
         let may_end = begins_block && !results[at..].iter().any(is_measured);
         if let Some(ended) = may_end.then(|| look(&results[..at])).flatten() {
             results.truncate(at);
-            walk.end_kept();
+            walk.end_waiting_server();
             return (results, Some(ended));
         }
         if stop.load(Ordering::Relaxed) {
             break;
         }
         if matches!(results[at].fate, Fate::Measured { .. }) {
-            walk.end_kept();
+            walk.end_waiting_server();
             continue;
         }
         rest(pause, stop);
@@ -94,7 +94,7 @@ fn walk_on(
         }
         tell(Progress::Ended(&results[at], &results));
     }
-    walk.end_kept();
+    walk.end_waiting_server();
     (results, None)
 }
 
@@ -182,7 +182,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Ends, in order, what was kept for a visit that is not made.
-    fn end_kept(&mut self) {
+    fn end_waiting_server(&mut self) {
         if let Some(started) = self.kept.take().and_then(|kept| kept.started) {
             started.end();
         }

@@ -183,7 +183,7 @@ impl Directory {
         for runs in [all.clone(), below.iter().collect()] {
             let meant: Vec<&Entry> = match runs.iter().find(|run| run.id == asked) {
                 Some(run) => vec![*run],
-                None => runs.into_iter().filter(|run| is_meant(run, asked)).collect(),
+                None => runs.into_iter().filter(|run| matches(run, asked)).collect(),
             };
             match &meant[..] {
                 [] => {}
@@ -317,7 +317,7 @@ fn steps_back(asked: &str) -> Option<usize> {
 }
 
 /// Whether the start of an id, or of its part after the time, was given.
-fn is_meant(entry: &Entry, asked: &str) -> bool {
+fn matches(entry: &Entry, asked: &str) -> bool {
     !asked.is_empty() && (entry.id.starts_with(asked) || entry.tail().starts_with(asked))
 }
 

@@ -18,7 +18,7 @@ const NAMES: usize = 12;
 const WIDTH: usize = 80;
 
 /// The text below a layout.
-pub fn told(tool: Tool, run: &Run, point: &Point) -> String {
+pub fn hidden_text(tool: Tool, run: &Run, point: &Point) -> String {
     let mut rows = vec![("loop", of_loop(point)), ("generator", generator(run, point))];
     rows.extend(omitted(point).map(|text| ("omitted", text)));
     rows.extend(added(tool, run, point).map(|text| ("added", text)));

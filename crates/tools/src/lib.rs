@@ -101,7 +101,7 @@ pub fn drawn(front: &Front, typed: &Typed, run: &Run) -> String {
         return hidden::nothing(front.tool, run);
     };
     let layout = (front.layout)(&fronts::Shown { run, point, typed });
-    format!("{layout}{}", hidden::told(front.tool, run, point))
+    format!("{layout}{}", hidden::hidden_text(front.tool, run, point))
 }
 
 #[cfg(test)]

@@ -425,19 +425,20 @@ mod tests {
     }
 
     /// How many of 1000 worlds with this many pairs get this conclusion.
-    fn told(wanted: Conclusion, effect: f64, pairs: usize) -> usize {
-        let is_told = |seed: &u64| one(&World::new(*seed, effect).pairs(pairs), 0.02f64) == wanted;
-        (0..1000).filter(is_told).count()
+    fn worlds_concluding(wanted: Conclusion, effect: f64, pairs: usize) -> usize {
+        let concludes =
+            |seed: &u64| one(&World::new(*seed, effect).pairs(pairs), 0.02f64) == wanted;
+        (0..1000).filter(concludes).count()
     }
 
     #[test]
     fn the_planned_number_of_blocks_decides_as_often_as_planned() {
         let deviation = World::new(0, 0.0).visit * 2f64.sqrt();
         let blocks = blocks_for(0.012, deviation, RISK / 2.0, POWER).unwrap();
-        let more = told(Conclusion::More, 0.012, blocks);
+        let more = worlds_concluding(Conclusion::More, 0.012, blocks);
         let band = 0.02f64.ln_1p();
         let blocks_same = blocks_for(band, deviation, RISK, (1.0 + POWER) / 2.0).unwrap();
-        let same = told(Conclusion::Same, 0.0, blocks_same);
+        let same = worlds_concluding(Conclusion::Same, 0.0, blocks_same);
         eprintln!("{blocks} blocks: {more} of 1000 more; {blocks_same}: {same} of 1000 same");
         assert!((760..=850).contains(&more), "{more} of 1000 with {blocks} blocks");
         assert!((760..=880).contains(&same), "{same} of 1000 with {blocks_same} blocks");

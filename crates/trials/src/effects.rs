@@ -29,7 +29,7 @@ pub fn of(design: &Design) -> Vec<Planned<'_>> {
         .collect();
     for one in 0..factors.len() {
         for other in one + 1..factors.len() {
-            if is_told(design, one) {
+            if has_own_figure(design, one) {
                 let pairs = levels(&factors[one])
                     .flat_map(|i| levels(&factors[other]).map(move |j| (i, j)));
                 effects.extend(pairs.map(|(i, j)| interaction(design, (one, i), (other, j))));
@@ -47,7 +47,7 @@ fn levels(factor: &Factor) -> std::ops::Range<usize> {
 /// Whether interactions that start with this factor have figures of their own. In a half fraction
 /// of three factors each interaction is the main effect of the third factor; with four factors,
 /// half of the interactions are the other half.
-fn is_told(design: &Design, one: usize) -> bool {
+fn has_own_figure(design: &Design, one: usize) -> bool {
     match (&design.fraction, design.factors.len()) {
         (Some(_), 3) => false,
         (Some(_), 4) => one == 0,

@@ -11,7 +11,7 @@
 
 use crate::contrast::Contrast;
 use model::advice::{CALIBRATION_SCHEMA, Calibration, Remembered, Tally};
-use model::experiment::{Experiment, Foretold, Kept};
+use model::experiment::{Experiment, PlannedPrediction, PredictionResult};
 use model::order::OrderBy as _;
 use model::run::Record;
 use model::verdict::CeilingKind;
@@ -27,16 +27,16 @@ pub struct Cell<'a> {
 }
 
 /// Compares one prediction with the cells of its experiment.
-pub fn keep(predicted: &Foretold, cells: &[Cell<'_>]) -> Kept {
+pub fn compare(predicted: &PlannedPrediction, cells: &[Cell<'_>]) -> PredictionResult {
     let side = |side: &str| -> Vec<Option<Rate>> {
-        let meant = cells.iter().filter(|cell| Foretold::means(side, cell.name));
+        let meant = cells.iter().filter(|cell| PlannedPrediction::means(side, cell.name));
         meant.map(|cell| cell.run.and_then(rate)).collect()
     };
     let (before, after) = (side(&predicted.baseline), side(&predicted.change));
     let pairs: Vec<(Rate, Rate)> =
         before.iter().zip(&after).filter_map(|(one, other)| one.zip(*other)).collect();
     let whole = before.len().max(after.len());
-    let mut kept = Kept {
+    let mut result = PredictionResult {
         predicted: predicted.clone(),
         measured: None,
         low: None,
@@ -46,8 +46,8 @@ pub fn keep(predicted: &Foretold, cells: &[Cell<'_>]) -> Kept {
         why: String::new(),
     };
     if pairs.is_empty() {
-        kept.why = "no pair of cells has a valid number".to_string();
-        return kept;
+        result.why = "no pair of cells has a valid number".to_string();
+        return result;
     }
     let logs: Vec<f64> = pairs.iter().map(|(one, other)| (other.value / one.value).ln()).collect();
     let ratio = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
@@ -60,23 +60,23 @@ pub fn keep(predicted: &Foretold, cells: &[Cell<'_>]) -> Kept {
             (inside_windows(&pairs, ratio), how)
         }
     };
-    kept.measured = Some(ratio - 1.0);
-    (kept.low, kept.high) = (interval.map(|one| one.0 - 1.0), interval.map(|one| one.1 - 1.0));
+    result.measured = Some(ratio - 1.0);
+    (result.low, result.high) = (interval.map(|one| one.0 - 1.0), interval.map(|one| one.1 - 1.0));
     let known = Known::of(&pairs);
     let (low, high) = match known {
-        Known::Change => (kept.low, kept.high),
-        Known::AtLeast(_) => (kept.low, None),
-        Known::AtMost(_) => (None, kept.high),
+        Known::Change => (result.low, result.high),
+        Known::AtLeast(_) => (result.low, None),
+        Known::AtMost(_) => (None, result.high),
         Known::Nothing => (None, None),
     };
-    kept.why = how + &known.why(low.or(high), pairs.len());
+    result.why = how + &known.why(low.or(high), pairs.len());
     if pairs.len() < whole {
         let missing = whole - pairs.len();
-        kept.why += &format!("; {missing} of {whole} pairs have no valid number");
-        return kept;
+        result.why += &format!("; {missing} of {whole} pairs have no valid number");
+        return result;
     }
-    kept.inside = is_inside(predicted, (low, high));
-    kept
+    result.inside = is_inside(predicted, (low, high));
+    result
 }
 
 /// What pairs say about the change of the ceiling: rates that are only lower bounds leave an end
@@ -135,7 +135,10 @@ fn count(pairs: usize) -> String {
 
 /// None if the interval crosses a bound, or has no end where it would decide: the value may be on
 /// either side.
-fn is_inside(predicted: &Foretold, (low, high): (Option<f64>, Option<f64>)) -> Option<bool> {
+fn is_inside(
+    predicted: &PlannedPrediction,
+    (low, high): (Option<f64>, Option<f64>),
+) -> Option<bool> {
     let is_under = high.is_some_and(|high| high < predicted.low);
     let is_over = low.zip(predicted.high).is_some_and(|(low, most)| low > most);
     if is_under || is_over {
@@ -229,9 +232,9 @@ mod tests {
         of.iter().map(|(one, other)| (rate(*one), rate(*other))).collect()
     }
 
-    fn predicted(low: f64, high: Option<f64>) -> Foretold {
+    fn predicted(low: f64, high: Option<f64>) -> PlannedPrediction {
         let text = String::new;
-        Foretold {
+        PlannedPrediction {
             knob: "T5".to_string(),
             baseline: "plain".to_string(),
             change: "rps".to_string(),
@@ -266,11 +269,11 @@ mod tests {
         serde_json::from_value(document).unwrap()
     }
 
-    fn kept(predicted: &Foretold, cells: &[(&str, Option<f64>)]) -> Kept {
+    fn compared(predicted: &PlannedPrediction, cells: &[(&str, Option<f64>)]) -> PredictionResult {
         let records: Vec<_> = cells.iter().map(|(name, rate)| (*name, record(*rate))).collect();
         let cells: Vec<_> =
             records.iter().map(|(name, run)| Cell { name, run: Some(run) }).collect();
-        keep(predicted, &cells)
+        compare(predicted, &cells)
     }
 
     const PAIRS: [(&str, Option<f64>); 6] = [
@@ -284,31 +287,31 @@ mod tests {
 
     #[test]
     fn pairs_are_taken_by_number_and_their_scatter_is_the_interval() {
-        let held = kept(&predicted(-0.02, Some(0.2)), &PAIRS);
+        let held = compared(&predicted(-0.02, Some(0.2)), &PAIRS);
         assert!((held.measured.unwrap() - 0.1).abs() < 1e-4, "{held:?}");
         let half = 4.303 * 0.01 / 3f64.sqrt();
         assert!((held.high.unwrap() - 0.1 - half).abs() < 5e-4, "{held:?}");
         assert_eq!((held.inside, held.pairs), (Some(true), 3));
-        assert_eq!(kept(&predicted(-0.02, Some(0.02)), &PAIRS).inside, Some(false));
-        assert_eq!(kept(&predicted(-0.02, Some(0.11)), &PAIRS).inside, None, "it may be above");
-        assert_eq!(kept(&predicted(-0.02, None), &PAIRS).inside, Some(true), "no upper bound");
-        assert_eq!(kept(&predicted(0.2, None), &PAIRS).inside, Some(false));
+        assert_eq!(compared(&predicted(-0.02, Some(0.02)), &PAIRS).inside, Some(false));
+        assert_eq!(compared(&predicted(-0.02, Some(0.11)), &PAIRS).inside, None, "it may be above");
+        assert_eq!(compared(&predicted(-0.02, None), &PAIRS).inside, Some(true), "no upper bound");
+        assert_eq!(compared(&predicted(0.2, None), &PAIRS).inside, Some(false));
     }
 
     #[test]
     fn a_cell_without_a_number_decides_nothing() {
         let mut cells = PAIRS;
         cells[1].1 = None;
-        let held = kept(&predicted(-0.02, Some(0.2)), &cells);
+        let held = compared(&predicted(-0.02, Some(0.2)), &cells);
         assert_eq!((held.inside, held.pairs), (None, 2));
         assert!(held.measured.is_some() && held.why.contains("1 of 3 pairs"), "{held:?}");
-        let none = keep(&predicted(0.0, None), &[]);
+        let none = compare(&predicted(0.0, None), &[]);
         assert_eq!((none.measured, none.inside), (None, None));
     }
 
     #[test]
     fn one_pair_has_the_interval_of_its_windows() {
-        let held = kept(&predicted(-0.02, Some(0.2)), &PAIRS[..2]);
+        let held = compared(&predicted(-0.02, Some(0.2)), &PAIRS[..2]);
         let half = 1.1 * (2.0 * 0.01f64.powi(2)).sqrt();
         assert!((held.high.unwrap() - 0.1 - half).abs() < 1e-9, "{held:?}");
         assert!(held.why.contains("one pair"), "{}", held.why);
@@ -316,7 +319,7 @@ mod tests {
     }
 
     /// The pairs, and whether the ceiling of each baseline and each changed cell is a lower bound.
-    fn kept_of_bounds(predicted: &Foretold, bounds: &[(bool, bool)]) -> Kept {
+    fn compared_bounds(predicted: &PlannedPrediction, bounds: &[(bool, bool)]) -> PredictionResult {
         let cell = |name: String, rate, is_bound| {
             let mut record = record(Some(rate));
             if is_bound {
@@ -334,14 +337,14 @@ mod tests {
         let records: Vec<_> = bounds.iter().enumerate().flat_map(pair).collect();
         let cells: Vec<_> =
             records.iter().map(|(name, run)| Cell { name, run: Some(run) }).collect();
-        keep(predicted, &cells)
+        compare(predicted, &cells)
     }
 
     #[test]
     fn a_change_that_did_not_reach_its_ceiling_is_a_lower_bound() {
         // About 11 % more, or any change above that.
         let bounds = [(false, true), (false, false), (false, true)];
-        let of = |low, high| kept_of_bounds(&predicted(low, high), &bounds);
+        let of = |low, high| compared_bounds(&predicted(low, high), &bounds);
         let held = of(0.0, Some(0.2));
         assert_eq!((held.inside, held.high.is_some()), (None, true), "it may be 50 %");
         let low = held.low.unwrap();
@@ -358,7 +361,7 @@ mod tests {
     #[test]
     fn a_baseline_that_did_not_reach_its_ceiling_is_an_upper_bound() {
         let bounds = [(true, false), (true, false), (true, false)];
-        let of = |low, high| kept_of_bounds(&predicted(low, high), &bounds);
+        let of = |low, high| compared_bounds(&predicted(low, high), &bounds);
         let held = of(0.0, Some(0.2));
         assert_eq!((held.inside, held.low.is_some()), (None, true), "it may be -50 %");
         let why = "the baseline did not reach its ceiling in 3 of 3 pairs, so only an upper bound";
@@ -372,12 +375,12 @@ mod tests {
     fn two_lower_bounds_decide_nothing() {
         for bounds in [[(true, true); 3], [(true, false), (false, true), (false, false)]] {
             for (low, high) in [(0.0, None), (0.3, None), (-0.02, Some(0.02)), (0.0, Some(0.2))] {
-                let held = kept_of_bounds(&predicted(low, high), &bounds);
+                let held = compared_bounds(&predicted(low, high), &bounds);
                 assert_eq!((held.inside, held.measured.is_some()), (None, true));
                 assert!(held.why.contains("neither the baseline nor the change"), "{}", held.why);
             }
         }
-        let one = kept_of_bounds(&predicted(0.0, Some(0.2)), &[(false, true)]);
+        let one = compared_bounds(&predicted(0.0, Some(0.2)), &[(false, true)]);
         assert!(one.why.contains("in 1 of 1 pairs"), "{}", one.why);
     }
 
@@ -401,7 +404,7 @@ mod tests {
     #[test]
     fn the_calibration_counts_each_knob_and_all() {
         let experiment = |id: &str, inside| {
-            let mut held = kept(&predicted(-0.02, None), &PAIRS);
+            let mut held = compared(&predicted(-0.02, None), &PAIRS);
             held.inside = inside;
             let text = String::new;
             Experiment {

@@ -162,7 +162,7 @@ impl Host {
     }
 
     /// Devices that a wish means.
-    pub fn meant<'a>(&'a self, wish: &'a Wish) -> impl Iterator<Item = &'a Device> {
+    pub fn wished_devices<'a>(&'a self, wish: &'a Wish) -> impl Iterator<Item = &'a Device> {
         self.devices.iter().filter(|device| wish.means(device))
     }
 

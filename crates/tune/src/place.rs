@@ -163,11 +163,11 @@ fn same(
 }
 
 fn unreadable(place: String, why: Unreadable) -> PlaceError {
-    PlaceError::Value { place, why: told(why) }
+    PlaceError::Value { place, why: unreadable_words(why) }
 }
 
 /// What could not be read, in a sentence.
-pub(crate) fn told(error: Unreadable) -> String {
+pub(crate) fn unreadable_words(error: Unreadable) -> String {
     format!("{}: {}", error.source, error.why)
 }
 

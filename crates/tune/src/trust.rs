@@ -36,7 +36,8 @@ pub fn trusted(about: &fs::Metadata) -> Result<(), Distrust> {
 pub fn open_folder(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(io::Error::from);
-    let folder = File::from(opened.map_err(|error| told(error, path, Distrust::NoFolder))?);
+    let folder =
+        File::from(opened.map_err(|error| clearer_error(error, path, Distrust::NoFolder))?);
     trusted(&folder.metadata()?).map_err(io::Error::other)?;
     Ok(folder)
 }
@@ -47,7 +48,7 @@ pub fn read(folder: impl AsFd, path: &Path, bytes_max: u64) -> io::Result<Vec<u8
     // Opening a pipe would block.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(&folder, path, flags, Mode::empty()).map_err(io::Error::from);
-    let file = File::from(opened.map_err(|error| told(error, path, Distrust::NoFile))?);
+    let file = File::from(opened.map_err(|error| clearer_error(error, path, Distrust::NoFile))?);
     let about = file.metadata()?;
     if !about.is_file() {
         return Err(io::Error::other(Distrust::NoFile));
@@ -62,7 +63,7 @@ pub fn read(folder: impl AsFd, path: &Path, bytes_max: u64) -> io::Result<Vec<u8
 }
 
 /// The kernel's error for a link that may not be followed tells a user little.
-fn told(error: io::Error, path: &Path, instead: Distrust) -> io::Error {
+fn clearer_error(error: io::Error, path: &Path, instead: Distrust) -> io::Error {
     let is_link = fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink());
     let errno = error.raw_os_error();
     let is_other = [libc::ELOOP, libc::ENOTDIR, libc::ENXIO].iter().any(|no| errno == Some(*no));

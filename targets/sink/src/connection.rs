@@ -245,7 +245,7 @@ impl Connection {
             persistence: head.persistence,
         };
         self.push_other(Purpose::Stats(errand, Text::Missing), response, arrival_ns);
-        self.close_if_said(head.persistence);
+        self.apply_persistence(head.persistence);
     }
 
     fn take_request(&mut self, head: Head, arrival_ns: u64, clerk: &mut Clerk) {
@@ -265,7 +265,7 @@ impl Connection {
             self.spoil(&mut response, clerk.service.faults.draw(&mut clerk.random));
         }
         let service = &clerk.service;
-        self.close_if_said(head.persistence);
+        self.apply_persistence(head.persistence);
         if self.taken == service.close.responses {
             if service.close.notice == Notice::Said {
                 response.persistence = Persistence::Close;
@@ -291,7 +291,7 @@ impl Connection {
         }
     }
 
-    fn close_if_said(&mut self, persistence: Persistence) {
+    fn apply_persistence(&mut self, persistence: Persistence) {
         if matches!(persistence, Persistence::Close | Persistence::CloseOld) {
             self.input = Input::Closed(Ending::Orderly);
         }

@@ -95,7 +95,7 @@ mod tests {
     use crate::options::Options;
     use clap::{CommandFactory, Parser};
 
-    fn said(line: &str) -> String {
+    fn usage_error(line: &str) -> String {
         let words = ["target-sink"].into_iter().chain(line.split_whitespace());
         match Options::try_parse_from(words) {
             Ok(options) => options.plan().unwrap_err(),
@@ -128,38 +128,38 @@ mod tests {
     #[test]
     fn errors_name_the_flag_what_it_takes_and_an_example() {
         assert_eq!(
-            said("--burn 5"),
+            usage_error("--burn 5"),
             "--burn takes a time in ns, us, ms or s, not \"5\", for example --burn 20us"
         );
         assert_eq!(
-            said("--port 70000"),
+            usage_error("--port 70000"),
             "--port takes a number from 0 to 65535, not \"70000\", for example --port 8083"
         );
-        assert!(said("--delay").starts_with("--delay takes fixed:T, exp:T"));
-        assert!(said("--delay exp:1").contains("not \"exp:1\""));
-        assert!(said("--clockwork x").contains("auto, pwait2 or timerfd, not \"x\""));
+        assert!(usage_error("--delay").starts_with("--delay takes fixed:T, exp:T"));
+        assert!(usage_error("--delay exp:1").contains("not \"exp:1\""));
+        assert!(usage_error("--clockwork x").contains("auto, pwait2 or timerfd, not \"x\""));
         assert_eq!(
-            said("--port 1 --port 2"),
+            usage_error("--port 1 --port 2"),
             "--port can be given only once, for example --port 8083"
         );
-        assert!(said("--reset=1").starts_with("--reset takes no value"));
-        assert!(said("--reset").contains("--close-after"), "{}", said("--reset"));
-        assert!(said("--reset").ends_with("for example --close-after 100 --close-silently"));
-        assert!(said("--log-capacity 5").contains("--log-arrivals"));
+        assert!(usage_error("--reset=1").starts_with("--reset takes no value"));
+        assert!(usage_error("--reset").contains("--close-after"), "{}", usage_error("--reset"));
+        assert!(usage_error("--reset").ends_with("for example --close-after 100 --close-silently"));
+        assert!(usage_error("--log-capacity 5").contains("--log-arrivals"));
         assert!(
-            said("--dely fixed:1ms").contains("--delay exists"),
+            usage_error("--dely fixed:1ms").contains("--delay exists"),
             "{}",
-            said("--dely fixed:1ms")
+            usage_error("--dely fixed:1ms")
         );
-        assert!(said("surprise").contains("\"surprise\" is not a flag"));
-        assert!(said("--garbage 60% --truncate 60%").contains("at most 100%"));
+        assert!(usage_error("surprise").contains("\"surprise\" is not a flag"));
+        assert!(usage_error("--garbage 60% --truncate 60%").contains("at most 100%"));
     }
 
     #[test]
     fn errors_are_one_line() {
         for line in ["--burn 5", "--x", "x", "--reset", "--port", "--delay exp:1ms --delay exp:1ms"]
         {
-            assert!(!said(line).contains('\n'), "{line}");
+            assert!(!usage_error(line).contains('\n'), "{line}");
         }
     }
 }

@@ -75,7 +75,7 @@ mod tests {
     use crate::options::Options;
     use clap::{CommandFactory, Parser};
 
-    fn said(line: &str) -> String {
+    fn usage_error(line: &str) -> String {
         let words = ["target-stage"].into_iter().chain(line.split_whitespace());
         explain(&Options::try_parse_from(words).unwrap_err())
     }
@@ -100,18 +100,18 @@ mod tests {
     #[test]
     fn errors_name_the_flag_what_it_takes_and_an_example() {
         assert_eq!(
-            said("--sleep 5"),
+            usage_error("--sleep 5"),
             "--sleep takes a time in ns, us, ms or s up to 3600s, not \"5\", for example \
              --sleep 20ms"
         );
-        assert!(said("--limit 0/s").contains("a rate above zero, not \"0/s\""));
-        assert!(said("--port 1 --port 2").contains("--port can be given only once"));
-        assert!(said("--lock-path /x").contains("--lock"));
-        let both = said("--workers 2 --thread-per-connection");
+        assert!(usage_error("--limit 0/s").contains("a rate above zero, not \"0/s\""));
+        assert!(usage_error("--port 1 --port 2").contains("--port can be given only once"));
+        assert!(usage_error("--lock-path /x").contains("--lock"));
+        let both = usage_error("--workers 2 --thread-per-connection");
         assert!(both.contains("--workers") && both.contains("--thread-per-connection"), "{both}");
-        assert!(said("--dely 1ms").contains("is not a flag"));
+        assert!(usage_error("--dely 1ms").contains("is not a flag"));
         for line in ["--sleep 5", "--x", "x", "--lock-path", "--port"] {
-            assert!(!said(line).contains('\n'), "{line}");
+            assert!(!usage_error(line).contains('\n'), "{line}");
         }
     }
 }

@@ -62,7 +62,8 @@ pub fn play(supervisor: &mut Supervisor, setting: &Setting, play: &Play) -> Resu
     let line = pinned(CLIENT_CPU, with_open_files(play.open_files(), (play.line)(&url)));
     let (stdout, stderr) = (scratch.join("run.stdout"), scratch.join("run.stderr"));
     if let Some((length_ns, period_ns)) = play.stalls {
-        let origin_ns = server.said("start_ns").context("the sink reported no start_ns")?;
+        let origin_ns =
+            server.listening_number("start_ns").context("the sink reported no start_ns")?;
         std::thread::sleep(until_calm(Stalls { origin_ns, length_ns, period_ns }, now_ns()));
     }
     let printed = match supervisor.start(line, &stdout, &stderr) {

@@ -14,9 +14,9 @@ use clap::Args;
 use lab::ThisHost;
 use left::Left;
 use model::ending::{Ending, Strictness};
-use model::experiment::{CellResult, Experiment, Fate, HostUsed, Kept as KeptPrediction, SCHEMA};
+use model::experiment::{CellResult, Experiment, Fate, HostUsed, PredictionResult, SCHEMA};
 use model::load::ProbeChoice;
-use model::run::Run as Kept;
+use model::run::Run as StoredRun;
 use plan::Machine as _;
 use plan::values::{
     CellName, ExperimentFolder, HostsFile, OutFile, PlanFile, ServersFile, Setting,
@@ -206,11 +206,11 @@ pub fn carry_out(
     let ground = Ground { targets: &targets, places: &places, folder: &folder, stop: &stop };
     let experiment = conduct(&command, &plan, &ground, begun, &mut onlookers)?;
     onlookers.stop_drawing();
-    let runs: Vec<Option<Kept>> =
-        experiment.cells.iter().map(|cell| kept(cell, &folder.runs())).collect();
+    let runs: Vec<Option<StoredRun>> =
+        experiment.cells.iter().map(|cell| stored_run(cell, &folder.runs())).collect();
     let experiment = analysed(experiment, &runs);
     let experiment =
-        Experiment { predictions: kept_predictions(&plan, &experiment, &runs), ..experiment };
+        Experiment { predictions: predictions_compared(&plan, &experiment, &runs), ..experiment };
     // The document comes before all drawings, so that no drawing can lose it.
     let json = model::json::pretty(&experiment);
     let document = folder.write("experiment.json", json.as_bytes()).map_err(Failure::File);
@@ -236,7 +236,7 @@ pub fn carry_out(
 /// What is still to be written of an experiment when its document is.
 struct Rest<'a> {
     experiment: &'a Experiment,
-    runs: &'a [Option<Kept>],
+    runs: &'a [Option<StoredRun>],
     json: String,
     outputs: Outputs,
     ci: Ci,
@@ -434,7 +434,7 @@ fn conduct(
     let mut tell = |progress: Progress<'_>| {
         onlookers.tell(progress, plan);
         if !command.quiet && !command.live.tui {
-            told(progress, plan, &mut left);
+            print_progress(progress, plan, &mut left);
         }
         if let Progress::Ended(_, cells) = progress {
             experiment.cells = cells.to_vec();
@@ -493,7 +493,7 @@ fn read_regular(path: &str) -> Result<Vec<u8>, String> {
     if is_file { ThisHost.read(path) } else { Err(format!("{path} is not a file")) }
 }
 
-fn told(progress: Progress<'_>, plan: &Plan, left: &mut Left) {
+fn print_progress(progress: Progress<'_>, plan: &Plan, left: &mut Left) {
     match progress {
         Progress::Visit(at) => {
             let visits = plan.visits();
@@ -518,7 +518,11 @@ fn told(progress: Progress<'_>, plan: &Plan, left: &mut Left) {
 
 /// The predictions of the plan, compared with what was measured. Warm-up visits, and blocks with a
 /// visit that is in no figure, are left out.
-fn kept_predictions(plan: &Plan, of: &Experiment, runs: &[Option<Kept>]) -> Vec<KeptPrediction> {
+fn predictions_compared(
+    plan: &Plan,
+    of: &Experiment,
+    runs: &[Option<StoredRun>],
+) -> Vec<PredictionResult> {
     let excluded = of.analysis.iter().flat_map(|analysis| &analysis.excluded);
     let excluded: Vec<u32> = excluded.map(|one| one.block).chain([0]).collect();
     let counts = |cell: &CellResult| cell.block.is_none_or(|block| !excluded.contains(&block));
@@ -529,16 +533,16 @@ fn kept_predictions(plan: &Plan, of: &Experiment, runs: &[Option<Kept>]) -> Vec<
         .filter(|(cell, _)| counts(cell))
         .map(|(cell, run)| Cells { name: &cell.name, run: run.as_ref().map(|run| &run.record) })
         .collect();
-    plan.predictions.iter().map(|one| trials::prediction::keep(one, &cells)).collect()
+    plan.predictions.iter().map(|one| trials::prediction::compare(one, &cells)).collect()
 }
 
-fn kept(cell: &CellResult, runs: &Path) -> Option<Kept> {
+fn stored_run(cell: &CellResult, runs: &Path) -> Option<StoredRun> {
     let Fate::Measured { run } = &cell.fate else { return None };
     store::read(&runs.join(run)).ok()
 }
 
-fn code_of(experiment: &Experiment, runs: &[Option<Kept>]) -> Code {
-    let surprising = |(cell, run): (&CellResult, &Option<Kept>)| {
+fn code_of(experiment: &Experiment, runs: &[Option<StoredRun>]) -> Code {
+    let surprising = |(cell, run): (&CellResult, &Option<StoredRun>)| {
         let Some(run) = run.as_ref().filter(|_| cell.block != Some(0)) else { return false };
         match report::is_expected(cell, run) {
             Some(is_expected) => !is_expected,

@@ -76,7 +76,7 @@ impl Fleet {
     }
 
     /// The log of an agent so far.
-    pub fn said(&self, agent: &str) -> String {
+    pub fn agent_log(&self, agent: &str) -> String {
         let log = fs::read_to_string(self.folder.file(&format!("{agent}.log")));
         log.unwrap_or_else(|error| format!("{agent}.log: {error}"))
     }
@@ -124,7 +124,7 @@ impl Fleet {
 impl Drop for Fleet {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.agents.iter().for_each(|(name, _)| println!("{name}:\n{}", self.said(name)));
+            self.agents.iter().for_each(|(name, _)| println!("{name}:\n{}", self.agent_log(name)));
         }
         for (_, child) in self.agents.iter_mut() {
             let _ = child.kill();

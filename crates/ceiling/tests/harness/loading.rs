@@ -1,6 +1,6 @@
 //! A load that runs until its test has seen what it waits for.
 
-use super::{Said, signal, wait_until};
+use super::{Finished, signal, wait_until};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -50,10 +50,10 @@ impl Loading {
     }
 
     /// Interrupts it and returns its output.
-    pub fn end(mut self) -> Said {
+    pub fn end(mut self) -> Finished {
         let child = self.child.take().unwrap();
         signal(child.id(), "INT");
-        let said = Said::of(child.wait_with_output().unwrap());
+        let said = Finished::of(child.wait_with_output().unwrap());
         assert_eq!(said.code, 130, "{}{}", said.stdout, said.stderr);
         said
     }

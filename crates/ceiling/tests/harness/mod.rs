@@ -115,13 +115,13 @@ pub fn alone(mut command: Command) -> Command {
 }
 
 /// Output and exit code of a finished command.
-pub struct Said {
+pub struct Finished {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Said {
+impl Finished {
     pub fn of(output: Output) -> Self {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
         Self {
@@ -139,8 +139,8 @@ impl Said {
 }
 
 /// Runs the command to its end.
-pub fn run(arguments: &[&str]) -> Said {
-    Said::of(ceiling(arguments).output().unwrap())
+pub fn run(arguments: &[&str]) -> Finished {
+    Finished::of(ceiling(arguments).output().unwrap())
 }
 
 /// Runs the command with `--json`; returns exit code and record.
@@ -151,7 +151,7 @@ pub fn measure(arguments: &[&str]) -> (i32, Value) {
 
 /// The same until the record is of a run in which nothing stood still for long: other load on this
 /// machine can stall the generator, the server or an agent, and there is nothing to check then.
-pub fn run_until(what: &str, arguments: &[&str], is_so: impl Fn(&Value) -> bool) -> Said {
+pub fn run_until(what: &str, arguments: &[&str], is_so: impl Fn(&Value) -> bool) -> Finished {
     let arguments = [arguments, &["--json"]].concat();
     let mut said = run(&arguments);
     wait_until(what, || {
@@ -165,7 +165,7 @@ pub fn run_until(what: &str, arguments: &[&str], is_so: impl Fn(&Value) -> bool)
 }
 
 /// The same until the generator is not the wall of the run: the verdict is about it then.
-pub fn run_on_time(arguments: &[&str]) -> Said {
+pub fn run_on_time(arguments: &[&str]) -> Finished {
     let is_on_time = |record: &Value| record["verdict"]["side"] != "client";
     run_until("a run whose wall is not the generator", arguments, is_on_time)
 }

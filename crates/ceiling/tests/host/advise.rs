@@ -2,7 +2,7 @@
 
 use crate::harness::loading::{Loading, measures, segments};
 use crate::harness::{
-    Folder, Namespace, Said, Server, must_be_root, program, run, signal, targets_file, turn,
+    Finished, Folder, Namespace, Server, must_be_root, program, run, signal, targets_file, turn,
     wait_until,
 };
 use crate::tune::{LATE, watchdogs};
@@ -100,11 +100,11 @@ fn the_changed_cell_of_a_written_plan_changes_something() {
 }
 
 /// Runs the command inside the namespace, with its own journal.
-fn inside(namespace: &Namespace, folder: &Folder, arguments: &[&str]) -> Said {
+fn inside(namespace: &Namespace, folder: &Folder, arguments: &[&str]) -> Finished {
     let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
     let journal = folder.path.join("journal");
     command.args(arguments).env("CEILING_TUNE_JOURNAL", journal);
-    Said::of(command.output().unwrap())
+    Finished::of(command.output().unwrap())
 }
 
 fn somaxconn(namespace: &Namespace) -> String {
@@ -253,7 +253,7 @@ fn a_value_that_somebody_else_changes_voids_its_cell_and_those_after_it() {
     let (namespace, folder) = (Namespace::new("drift"), Folder::new("advise-drift"));
     let (child, _) = started(&namespace, &folder, DISTURBED);
     namespace.sysctl("net.core.somaxconn", "8888");
-    let said = Said::of(child.wait_with_output().unwrap());
+    let said = Finished::of(child.wait_with_output().unwrap());
     let document = said.record();
     let fates: Vec<_> = document["cells"]
         .as_array()
@@ -298,7 +298,7 @@ fn a_knob_that_is_put_back_in_order_voids_its_cell_and_no_other() {
     let (child, _) = started(&namespace, &folder, DISTURBED);
     let reverted = inside(&namespace, &folder, &["tune", "revert"]);
     assert_eq!(reverted.code, 0, "{}", reverted.stderr);
-    let document = Said::of(child.wait_with_output().unwrap()).record();
+    let document = Finished::of(child.wait_with_output().unwrap()).record();
     let cells = &document["cells"];
     let why = cells[0]["fate"]["why"].as_str().unwrap();
     assert!(why.contains("tuning drifted") && why.contains("put back meanwhile"), "{why}");
@@ -379,7 +379,7 @@ fn ctrl_c_in_a_tuned_cell_puts_the_knob_back_and_keeps_what_was_measured() {
             signal(child.id(), "INT");
             thread::sleep(Duration::from_millis(20));
         }
-        let said = Said::of(child.wait_with_output().unwrap());
+        let said = Finished::of(child.wait_with_output().unwrap());
         assert_eq!(said.code, 130, "{}", said.stderr);
         assert_eq!(somaxconn(&namespace), before, "{}", said.stderr);
         let document = said.record();

@@ -2,7 +2,9 @@
 //! happens if the connection is lost after a change that can cut it.
 
 use crate::harness::loading::{FAR_READINGS, Loading};
-use crate::harness::{Folder, Namespace, Said, Server, must_be_root, program, turn, wait_until};
+use crate::harness::{
+    Finished, Folder, Namespace, Server, must_be_root, program, turn, wait_until,
+};
 use crate::tune::{LATE, SOON, watchdogs};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -50,14 +52,14 @@ impl Ground {
     }
 
     /// `ceiling tune ..` on the host without the knobs.
-    fn tune(&self, arguments: &[&str]) -> Said {
+    fn tune(&self, arguments: &[&str]) -> Finished {
         let mut command = self.here.command(Path::new(CEILING));
         command.arg("tune").args(arguments).args(&self.flags).env("CEILING_RUNS", "none");
         command.env("CEILING_TUNE_JOURNAL", self.folder.file("other-journal"));
-        Said::of(command.output().unwrap())
+        Finished::of(command.output().unwrap())
     }
 
-    fn good(&self, arguments: &[&str]) -> Said {
+    fn good(&self, arguments: &[&str]) -> Finished {
         let said = self.tune(arguments);
         assert_eq!(said.code, 0, "{arguments:?}\n{}{}", said.stdout, said.stderr);
         said
@@ -68,10 +70,10 @@ impl Ground {
     }
 
     /// `ceiling tune ..` on the host with the knobs.
-    fn there_tune(&self, arguments: &[&str]) -> Said {
+    fn there_tune(&self, arguments: &[&str]) -> Finished {
         let mut command = self.there.command(Path::new(CEILING));
         command.arg("tune").args(arguments).env("CEILING_TUNE_JOURNAL", self.journal());
-        Said::of(command.output().unwrap())
+        Finished::of(command.output().unwrap())
     }
 
     /// Milliseconds until the changes that are not kept are put back there. One transaction is
@@ -131,7 +133,7 @@ fn a_probe_that_was_not_told_to_changes_nothing() {
     let other = ground.folder.file("other");
     let flags = ["--probe", "10.98.0.2:9200", "--probe-token-file", &other, "--probe-pin"];
     let said = stranger.args(["tune", "revert"]).args(flags).arg(&ground.flags[5]).output();
-    let said = Said::of(said.unwrap());
+    let said = Finished::of(said.unwrap());
     assert_eq!(said.code, 2, "{}", said.stderr);
     assert!(said.stderr.contains("token"), "{}", said.stderr);
 }
@@ -229,7 +231,7 @@ fn what_somebody_undoes_on_the_servers_host_voids_the_run() {
     let brief = || {
         let mut load = ground.load(&sink);
         let load = load.args(["-d", "1s", "--json", "--runs", "none"]);
-        gate(&Said::of(load.output().unwrap()))
+        gate(&Finished::of(load.output().unwrap()))
     };
     // A load that runs until `act` was done on the server's host and seen.
     let during = |name: &str, act: &dyn Fn()| {
@@ -263,7 +265,7 @@ fn what_somebody_undoes_on_the_servers_host_voids_the_run() {
 }
 
 /// The gate about changes of knobs, of the only point.
-fn gate(said: &Said) -> Option<Value> {
+fn gate(said: &Finished) -> Option<Value> {
     let record = said.record();
     let gates = record["points"][0]["gates"].as_array().unwrap_or_else(|| panic!("{record:#}"));
     gates.iter().find(|gate| gate["id"] == "tuning").cloned()
@@ -283,7 +285,7 @@ fn a_probe_that_may_not_change_anything_still_looks() {
     by_hand(&["apply", "--device", "line0", "--profile", "seeds", "--only", "rps"]);
     let mut load = ground.load(&sink);
     let said = load.args(["-d", "1s", "--json", "--runs", "none"]).output().unwrap();
-    let gate = gate(&Said::of(said)).expect("something is changed");
+    let gate = gate(&Finished::of(said)).expect("something is changed");
     assert_eq!(gate["ok"], true, "{gate:#}");
     by_hand(&["revert"]);
 }
@@ -366,7 +368,7 @@ fn a_plan_turns_a_knob_of_the_other_host_and_of_no_other() {
     let child = plan_of_two(&ground, &sink, "5s").spawn().unwrap();
     wait_until("the knob to be turned there", || ground.read(RPS) != before);
     assert_eq!(ground.read_here(RPS_HERE), ours);
-    let said = Said::of(child.wait_with_output().unwrap());
+    let said = Finished::of(child.wait_with_output().unwrap());
     let document = said.record();
     assert_eq!(ground.read(RPS), before, "{}", said.stderr);
     let cells = document["cells"].as_array().unwrap();
@@ -400,7 +402,7 @@ fn a_plan_turns_the_knobs_of_a_server_that_the_probe_has_started() {
                 requests = 2000 }\ntune = { only = [\"server-cpus\"], cpus = \"0/1\" }\n\
                 [hosts.server]\n";
     std::fs::write(&plan, text).unwrap();
-    let said = Said::of(ground.run(&plan).output().unwrap());
+    let said = Finished::of(ground.run(&plan).output().unwrap());
     let cell = said.record()["cells"][0].clone();
     assert_eq!(cell["fate"]["fate"], "measured", "{cell:#}");
     let tuned = cell["tuned"].as_array().unwrap();
@@ -442,7 +444,7 @@ fn an_experiment_whose_line_was_cut_goes_on_where_it_stopped() {
     let begin = Instant::now();
     wait_until("the watchdog to put it back", || ground.read(RPS) == before);
     println!("back {:?} after the line was cut", begin.elapsed());
-    let cut = Said::of(child.wait_with_output().unwrap()).record();
+    let cut = Finished::of(child.wait_with_output().unwrap()).record();
     let fates = |document: &Value| -> Vec<Value> {
         let cells = document["cells"].as_array().unwrap();
         cells.iter().map(|cell| cell["fate"]["fate"].clone()).collect()
@@ -453,7 +455,7 @@ fn an_experiment_whose_line_was_cut_goes_on_where_it_stopped() {
     ground.here.ip(&["link", "set", "line1", "up"]);
     let folder = format!("{}/{}", ground.folder.file("runs"), cut["id"].as_str().unwrap());
     let mut again = ground.run(&ground.folder.file("plan.toml"));
-    let again = Said::of(again.args(["--resume", &folder]).output().unwrap()).record();
+    let again = Finished::of(again.args(["--resume", &folder]).output().unwrap()).record();
     assert_eq!(fates(&again), ["measured", "measured"], "{again:#}");
     assert_eq!(ground.read(RPS), before);
 }

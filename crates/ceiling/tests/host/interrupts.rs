@@ -1,7 +1,7 @@
 //! Interrupts of this host: they can be moved, the move can be seen, and another process that moves
 //! them is noticed. Needs root, and a network device with its own interrupts.
 
-use crate::harness::{Folder, Said, must_be_root, turn, wait_until};
+use crate::harness::{Finished, Folder, must_be_root, turn, wait_until};
 use crate::steps::{End, open_transactions, signal_at};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -52,10 +52,10 @@ impl Drop for Irqbalance {
     }
 }
 
-fn tune(folder: &Folder, arguments: &[&str]) -> Said {
+fn tune(folder: &Folder, arguments: &[&str]) -> Finished {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ceiling"));
     command.arg("tune").args(arguments).env("CEILING_RUNS", "none");
-    Said::of(command.env("CEILING_TUNE_JOURNAL", folder.file("journal")).output().unwrap())
+    Finished::of(command.env("CEILING_TUNE_JOURNAL", folder.file("journal")).output().unwrap())
 }
 
 /// Rows of what is applied now, and the exit code.

@@ -1,7 +1,9 @@
 //! A namespace with few ports: what is refused before the load, and what more source addresses
 //! solve.
 
-use crate::harness::{Namespace, Said, Server, count, must_be_root, program, shown, turn, wall};
+use crate::harness::{
+    Finished, Namespace, Server, count, must_be_root, program, shown, turn, wall,
+};
 use serde_json::Value;
 use std::path::Path;
 
@@ -16,7 +18,7 @@ fn a_tiny_port_range_is_c7() {
     let url = server.url("/");
     let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
     command.args(["load", &url, "-c", "100", "-d", "1"]).env("CEILING_RUNS", "none");
-    let said = Said::of(command.output().unwrap());
+    let said = Finished::of(command.output().unwrap());
     assert_eq!(said.code, 2, "more connections than ports are refused before the load");
     assert!(
         said.stderr.contains("C7") && said.stderr.contains("of 30 are free"),
@@ -29,7 +31,7 @@ fn a_tiny_port_range_is_c7() {
     // makes 30 connections in that time.
     let ends = ["--requests-per-conn", "1", "--json"];
     command.args(["load", &url, "-c", "8", "-d", "8"]).args(ends);
-    let said = Said::of(command.env("CEILING_RUNS", "none").output().unwrap());
+    let said = Finished::of(command.env("CEILING_RUNS", "none").output().unwrap());
     let record = said.record();
     assert_eq!(wall(&record), "C7", "{}", shown(&record));
     assert_eq!(said.code, 4);
@@ -62,7 +64,7 @@ fn twenty_thousand_a_second_need_more_than_five_hundred_ports() {
     let churn = |more: &[&str]| {
         let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
         command.args(["churn", &url, "--devices", "400", "--hold", "20ms", "-d", "1"]).args(more);
-        Said::of(command.env("CEILING_RUNS", "none").output().unwrap())
+        Finished::of(command.env("CEILING_RUNS", "none").output().unwrap())
     };
     let refused = churn(&[]);
     assert_eq!(refused.code, 2, "{}{}", refused.stdout, refused.stderr);
@@ -95,9 +97,9 @@ fn assert_served(record: &Value) {
 }
 
 /// The command in a namespace.
-fn inside(namespace: &Namespace, arguments: &[&str]) -> Said {
+fn inside(namespace: &Namespace, arguments: &[&str]) -> Finished {
     let mut command = namespace.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
-    Said::of(command.args(arguments).env("CEILING_RUNS", "none").output().unwrap())
+    Finished::of(command.args(arguments).env("CEILING_RUNS", "none").output().unwrap())
 }
 
 #[test]

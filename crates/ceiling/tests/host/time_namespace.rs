@@ -1,6 +1,6 @@
 //! A process whose monotonic clock differs from that of its host, as in a migrated container.
 
-use crate::harness::{Said, Server, count, must_be_root, shown, turn};
+use crate::harness::{Finished, Server, count, must_be_root, shown, turn};
 use std::process::Command;
 
 #[test]
@@ -18,7 +18,7 @@ fn waits_take_as_long_with_a_clock_of_ones_own() {
         command.arg(env!("CARGO_BIN_EXE_ceiling"));
         command.args(["load", &url, "-R", "10", "-c", "1", "-t", "1", "-n", "10", "--warmup", "0"]);
         command.args(["--driver", driver, "--json"]).env("CEILING_RUNS", "none");
-        let said = Said::of(command.output().unwrap());
+        let said = Finished::of(command.output().unwrap());
         let record = said.record();
         let requests = &record["points"][0]["requests"];
         let [sent, unsent] = ["/sent", "/unsent"].map(|name| count(requests, name));

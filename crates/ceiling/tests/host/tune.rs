@@ -1,7 +1,7 @@
 //! Knobs on a real kernel, in a network namespace with a device of four queues. Whatever happens,
 //! every file has the same bytes afterwards as before.
 
-use crate::harness::{Folder, Namespace, Said, must_be_root, turn, wait_until};
+use crate::harness::{Finished, Folder, Namespace, must_be_root, turn, wait_until};
 use crate::steps::{End, open_transactions, signal_at};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -62,12 +62,12 @@ impl Ground {
         self.folder.file("journal")
     }
 
-    fn tune(&self, arguments: &[&str]) -> Said {
-        Said::of(self.command(arguments).output().unwrap())
+    fn tune(&self, arguments: &[&str]) -> Finished {
+        Finished::of(self.command(arguments).output().unwrap())
     }
 
     /// The same, and it must succeed.
-    fn good(&self, arguments: &[&str]) -> Said {
+    fn good(&self, arguments: &[&str]) -> Finished {
         let said = self.tune(arguments);
         assert_eq!(said.code, 0, "{arguments:?}\n{}{}", said.stdout, said.stderr);
         said
@@ -321,7 +321,7 @@ fn a_namespace_is_only_put_back_from_inside() {
     let outside = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ceiling"));
         command.arg("tune").args(arguments).env("CEILING_TUNE_JOURNAL", ground.journal());
-        Said::of(command.output().unwrap())
+        Finished::of(command.output().unwrap())
     };
     let own = fs::read_to_string(SOMAXCONN).unwrap();
     ground.good(&[&["apply"], &wish()[..]].concat());
@@ -339,7 +339,7 @@ fn a_namespace_is_only_put_back_from_inside() {
     bare.arg(format!("--net=/run/netns/{}", ground.namespace.name));
     bare.arg(env!("CARGO_BIN_EXE_ceiling")).args(["tune", "apply", "--profile", "seeds"]);
     bare.args(["--only", "rps"]).env("CEILING_TUNE_JOURNAL", ground.journal());
-    let said = Said::of(bare.output().unwrap());
+    let said = Finished::of(bare.output().unwrap());
     assert_eq!(said.code, 1, "{}{}", said.stdout, said.stderr);
     assert!(said.stdout.contains("another network namespace"), "{}{}", said.stdout, said.stderr);
 }
@@ -364,7 +364,7 @@ fn a_value_of_the_host_is_put_back_from_the_host_only() {
     let outside = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ceiling"));
         command.arg("tune").args(arguments).env("CEILING_TUNE_JOURNAL", ground.journal());
-        Said::of(command.env("CEILING_RUNS", "none").output().unwrap())
+        Finished::of(command.env("CEILING_RUNS", "none").output().unwrap())
     };
     let now = || fs::read_to_string(BACKLOG).unwrap();
     let before = PutBack(now());
@@ -478,7 +478,7 @@ fn a_read_only_file_system_is_seen_before_anything_is_written() {
     );
     let mut command = ground.namespace.command(Path::new("unshare"));
     command.args(["-m", "sh", "-c", &script]).env("CEILING_TUNE_JOURNAL", ground.journal());
-    let said = Said::of(command.output().unwrap());
+    let said = Finished::of(command.output().unwrap());
     assert_eq!(said.code, 1, "{}{}", said.stdout, said.stderr);
     assert!(said.stdout.contains("read-only"), "{}", said.stdout);
     assert!(said.stderr.contains("nothing was changed"), "{}", said.stderr);
@@ -496,7 +496,7 @@ fn without_root_nothing_is_begun() {
     let mut command = ground.namespace.command(Path::new("setpriv"));
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", &program]);
     command.args(["tune", "apply", "--only", "somaxconn", "--journal"]).arg(ground.journal());
-    let said = Said::of(command.output().unwrap());
+    let said = Finished::of(command.output().unwrap());
     assert_eq!(said.code, 2, "{}{}", said.stdout, said.stderr);
     assert!(said.stderr.contains("only root"), "{}", said.stderr);
     assert!(!Path::new(&ground.journal()).exists());
@@ -514,7 +514,7 @@ fn of_two_applies_at_once_one_is_refused() {
     };
     for _ in 0..5 {
         let both = [begin("0/1"), begin("1/0")];
-        let said = both.map(|child| Said::of(child.wait_with_output().unwrap()));
+        let said = both.map(|child| Finished::of(child.wait_with_output().unwrap()));
         let mut codes = [said[0].code, said[1].code];
         codes.sort_unstable();
         assert_eq!(codes, [0, 1], "{}{}", said[0].stderr, said[1].stderr);
@@ -560,7 +560,7 @@ fn the_watchdog_puts_back_when_everybody_else_is_gone() {
     command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let group = format!("-{}", child.id());
-    let said = Said::of(child.wait_with_output().unwrap());
+    let said = Finished::of(child.wait_with_output().unwrap());
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert!(said.stdout.contains("tune keep --transaction 1"), "{}", said.stdout);
     // After the watchdog has left the group, the group is empty; that is not an error here.

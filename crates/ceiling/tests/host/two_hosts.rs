@@ -5,7 +5,7 @@
 
 use crate::harness::loading::{FAR_READINGS, Loading};
 use crate::harness::{
-    Folder, PATIENCE, Said, ceiling, count, must_be_root, program, turn, wait_until,
+    Finished, Folder, PATIENCE, ceiling, count, must_be_root, program, turn, wait_until,
 };
 use crate::tune::{LATE, SOON};
 use rustix::time::{ClockId, clock_gettime};
@@ -70,7 +70,7 @@ impl Ground {
     fn load(&self, more: &[&str]) -> Value {
         let load = ["load", &self.url, "-c", "8", "-t", "2", "-q", "--json"];
         let load = ceiling(&[&load, more].concat()).args(&self.flags).output().unwrap();
-        let record = checked(&Said::of(load));
+        let record = checked(&Finished::of(load));
         assert_eq!(record["outcome"], "complete", "{record:#}");
         record
     }
@@ -97,12 +97,12 @@ impl Ground {
         });
     }
 
-    fn tune(&self, arguments: &[&str]) -> Said {
+    fn tune(&self, arguments: &[&str]) -> Finished {
         let mut command = ceiling(&["tune"]);
-        Said::of(command.args(arguments).args(&self.flags).output().unwrap())
+        Finished::of(command.args(arguments).args(&self.flags).output().unwrap())
     }
 
-    fn good(&self, arguments: &[&str]) -> Said {
+    fn good(&self, arguments: &[&str]) -> Finished {
         let said = self.tune(arguments);
         assert_eq!(said.code, 0, "{arguments:?}\n{}{}", said.stdout, said.stderr);
         said
@@ -117,7 +117,7 @@ impl Drop for Ground {
 
 /// Checks that all requests of a load are accounted for and that the probe watched it to its end;
 /// returns the record.
-fn checked(said: &Said) -> Value {
+fn checked(said: &Finished) -> Value {
     let record = said.record();
     assert_eq!(record["target"]["probe"]["lost"], Value::Null, "{record:#}");
     let requests = &record["points"][0]["requests"];

@@ -2,7 +2,7 @@
 //! `/proc/net/tcp`, and the record says what that cannot show.
 
 use crate::harness::probing::Probe;
-use crate::harness::{Folder, Said, Server, count, run, turn};
+use crate::harness::{Finished, Folder, Server, count, run, turn};
 use serde_json::Value;
 use std::fs;
 
@@ -10,7 +10,7 @@ use std::fs;
 const WHY: &str = "this kernel has no inet_diag; where it is a module, modprobe tcp_diag loads it";
 
 /// A load of 200 requests, all of which are served; returns the output and the record.
-fn brief(url: &str, more: &[&str]) -> (Said, Value) {
+fn brief(url: &str, more: &[&str]) -> (Finished, Value) {
     let load = ["load", url, "-c", "4", "-n", "200", "-t", "1", "--json"];
     let said = run(&[&load, more].concat());
     let record = said.record();

@@ -1,6 +1,6 @@
 //! Advice from real runs, and plans that are refused before anything is changed.
 
-use crate::harness::{Folder, Said, Server, ceiling, run, targets_file, turn};
+use crate::harness::{Finished, Folder, Server, ceiling, run, targets_file, turn};
 use serde_json::Value;
 use std::fs;
 
@@ -68,7 +68,7 @@ fn a_journal_that_cannot_be_read_leaves_its_gate_unchecked() {
     let load = ["load", &url, "-c", "4", "-d", "1s", "-t", "1", "-q", "--json", "--runs", "none"];
     let gate_of = |journal: &str| {
         let said = ceiling(&load).env("CEILING_TUNE_JOURNAL", journal).output();
-        let record = Said::of(said.unwrap()).record();
+        let record = Finished::of(said.unwrap()).record();
         assert_eq!(record["host"]["tuned"], Value::Null);
         gate(&record).cloned()
     };
@@ -128,7 +128,7 @@ fn a_knob_that_a_plan_must_not_turn_is_refused_before_anything_starts() {
 fn without_a_kept_prediction_the_next_command_is_told() {
     let folder = Folder::new("advise-none");
     let output = ceiling(&["advise", "--calibration", "--runs", &folder.file("runs")]).output();
-    let said = Said::of(output.unwrap());
+    let said = Finished::of(output.unwrap());
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert!(said.stdout.contains("ceiling advise RUN --plan FILE"), "{}", said.stdout);
 }

@@ -1,6 +1,6 @@
 //! Connections that come and go: all are accounted for, on both sides.
 
-use crate::harness::{Said, Server, ceiling, code_of, count, measure, shown, signal, turn};
+use crate::harness::{Finished, Server, ceiling, code_of, count, measure, shown, signal, turn};
 use serde_json::Value;
 use std::process::Stdio;
 use std::thread;
@@ -117,7 +117,7 @@ fn ctrl_c_ends_each_phase_with_a_record() {
         thread::sleep(Duration::from_secs(5));
         let asked = Instant::now();
         signal(child.id(), "INT");
-        let said = Said::of(child.wait_with_output().unwrap());
+        let said = Finished::of(child.wait_with_output().unwrap());
         assert!(asked.elapsed() < Duration::from_secs(30), "{phase}: {:?}", asked.elapsed());
         assert_eq!(said.code, 130, "{phase}: {}", said.stderr);
         let record = said.record();

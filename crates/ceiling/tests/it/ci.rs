@@ -1,7 +1,9 @@
 //! Output for continuous integration: JUnit XML, summaries, annotations and exit codes, without
 //! secrets. The scripts of `docs/ci.md` are run as they are written there.
 
-use crate::harness::{Folder, Said, Server, alone, ceiling, program, root, run, turn, wait_until};
+use crate::harness::{
+    Finished, Folder, Server, alone, ceiling, program, root, run, turn, wait_until,
+};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -16,12 +18,12 @@ const FEW: [&str; 4] = ["-n", "2000", "-c", "4"];
 const SLOW: [&str; 4] = ["--threads", "1", "--delay", "fixed:1ms"];
 
 /// A load with both files; returns the output, the XML and the Markdown.
-fn reported(folder: &Folder, url: &str, more: &[&str]) -> (Said, String, String) {
+fn reported(folder: &Folder, url: &str, more: &[&str]) -> (Finished, String, String) {
     let (xml, summary) = (folder.file("junit.xml"), folder.file("summary.md"));
     let _ = fs::remove_file(&summary);
     let files = ["load", url, "--junit", &xml, "--summary", &summary];
     let mut command = ceiling(&[&files[..], &FEW, more].concat());
-    let said = Said::of(command.env("GITHUB_ACTIONS", "true").output().unwrap());
+    let said = Finished::of(command.env("GITHUB_ACTIONS", "true").output().unwrap());
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     (said, read(&xml), read(&summary))
 }
@@ -164,7 +166,7 @@ fn a_token_is_sent_and_never_kept() {
         let load = ["load", &url, "-n", "1", "-c", "1", "-t", "1", "-T", "2s", "--warmup", "0"];
         let kept = ["--runs", &runs, "--json", "--junit", &folder.file("j.xml")];
         let mut command = ceiling(&[&load[..], &kept, options].concat());
-        let said = Said::of(command.env("MY_TOKEN", value).output().unwrap());
+        let said = Finished::of(command.env("MY_TOKEN", value).output().unwrap());
         assert!(heard.lock().unwrap().contains(header), "{header}: {}", said.stderr);
         assert!(!said.stdout.contains("QZX") && !said.stderr.contains("QZX"), "{}", said.stdout);
         let words = said.record()["command"].to_string();
@@ -220,7 +222,7 @@ fn the_scripts_of_the_documentation_run() {
         shell.args(["-e", "-c", &script]).current_dir(&folder.path).env("PATH", path);
         let summary = folder.file("ceiling.md");
         shell.env("GITHUB_STEP_SUMMARY", &summary).env("API_TOKEN", "QZXdocs");
-        let said = Said::of(shell.output().unwrap());
+        let said = Finished::of(shell.output().unwrap());
         // A loaded machine misses the bounds, or measures nothing of the server.
         assert!([0, 3, 4].contains(&said.code), "{}{}", said.stdout, said.stderr);
         for file in ["ceiling.xml", "ceiling.html", "ceiling.json", "ceiling.md"] {

@@ -1,7 +1,7 @@
 //! Runs that end early, and servers that misbehave: nothing is lost, nothing hangs.
 
 use crate::harness::{
-    Folder, PATIENCE, Said, Server, await_point, ceiling, count, measure, run, signal, turn,
+    Finished, Folder, PATIENCE, Server, await_point, ceiling, count, measure, run, signal, turn,
     wait_until,
 };
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn ctrl_c_writes_what_there_is() {
     let child = command.spawn().unwrap();
     await_point(&runs);
     signal(child.id(), "INT");
-    let said = Said::of(child.wait_with_output().unwrap());
+    let said = Finished::of(child.wait_with_output().unwrap());
     assert_eq!(said.code, 130, "{}", said.stderr);
     let record: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(record["outcome"], "interrupted");
@@ -52,7 +52,7 @@ fn ctrl_c_before_anything_was_measured_shows_no_figures() {
         // In the middle of a long warm-up.
         wait_until("a warm-up", || server.served() > 50);
         signal(child.id(), "INT");
-        let said = Said::of(child.wait_with_output().unwrap());
+        let said = Finished::of(child.wait_with_output().unwrap());
         assert_eq!(said.code, 130, "{}", said.stderr);
         if format == "--json" {
             let record = said.record();
@@ -109,7 +109,7 @@ fn ctrl_c_in_a_drain_ends_it() {
     std::thread::sleep(Duration::from_secs(4));
     let asked = Instant::now();
     signal(child.id(), "INT");
-    let said = Said::of(child.wait_with_output().unwrap());
+    let said = Finished::of(child.wait_with_output().unwrap());
     assert!(asked.elapsed() < Duration::from_secs(20), "it does not wait for the time-out");
     let record = said.record();
     let requests = &record["points"][0]["requests"];
@@ -127,7 +127,7 @@ fn a_server_that_dies_ends_the_run_with_a_partial_record() {
     let child = ceiling(&ramp).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     await_point(&runs);
     server.kill();
-    let said = Said::of(child.wait_with_output().unwrap());
+    let said = Finished::of(child.wait_with_output().unwrap());
     assert_eq!(said.code, 5, "{}", said.stderr);
     let record = said.record();
     assert_eq!(record["outcome"], "target-lost");
@@ -149,7 +149,7 @@ fn a_server_that_is_stopped_is_found_by_what_never_comes() {
     wait_until("responses", || server.served() > 1000);
     signal(server.pid, "STOP");
     for child in loads {
-        let said = Said::of(child.wait_with_output().unwrap());
+        let said = Finished::of(child.wait_with_output().unwrap());
         assert_eq!(said.code, 5, "{}", said.stderr);
         let record = said.record();
         let (point, verdict) = (&record["points"][0], &record["verdict"]);

@@ -5,7 +5,7 @@
 use crate::harness::certificates::Certificates;
 use crate::harness::fleets::Fleet;
 use crate::harness::{
-    Folder, PATIENCE, Said, Server, ceiling, count, large_turn, run, targets_file, wait_until,
+    Finished, Folder, PATIENCE, Server, ceiling, count, large_turn, run, targets_file, wait_until,
 };
 use nats::{Client, Credentials, Event, Settings, Subject};
 use serde_json::Value;
@@ -29,7 +29,7 @@ fn with_fleet(fleet: &Fleet, arguments: &[&str]) -> Vec<String> {
 
 /// Waits for all agents of the fleet unless the arguments name some: one that gets no CPU for a
 /// while responds late.
-fn measured(fleet: &Fleet, arguments: &[&str]) -> Said {
+fn measured(fleet: &Fleet, arguments: &[&str]) -> Finished {
     let mut words = with_fleet(fleet, &[arguments, &["--json"]].concat());
     if !arguments.contains(&"--agents") {
         words.extend(["--agents".to_string(), fleet.size().to_string()]);
@@ -220,7 +220,7 @@ impl Loading {
     /// seen, and the fleet.
     fn end(self) -> (Value, u64, Fleet) {
         let Self { fleet, server, child, folder } = self;
-        let said = Said::of(child.wait_with_output().unwrap());
+        let said = Finished::of(child.wait_with_output().unwrap());
         let record = said.record();
         let seen = seen(&server.stop());
         drop(folder);
@@ -305,7 +305,7 @@ fn load_ends_when_its_controller_is_killed() {
     let last = bytes.chunks_exact(8).map(|stamp| u64::from_le_bytes(stamp.try_into().unwrap()));
     let last = last.max().expect("arrivals");
     assert!(last < killed_ns + LEASE_NS + SLACK_NS, "{} ns after", last - killed_ns);
-    let said = fleet.said("a1");
+    let said = fleet.agent_log("a1");
     assert!(said.contains("its lease was not renewed"), "{said}");
 }
 
@@ -327,7 +327,7 @@ fn stop_ends_the_load_of_all_agents() {
     });
     loading.fleet.await_idle(2);
     for agent in ["a1", "a2"] {
-        wait_until("the reason", || loading.fleet.said(agent).contains("ceiling fleet stop"));
+        wait_until("the reason", || loading.fleet.agent_log(agent).contains("ceiling fleet stop"));
     }
     let _ = loading.child.kill();
     let _ = loading.child.wait();
@@ -347,9 +347,9 @@ fn the_level_that_an_agent_left_half_way_is_not_whole() {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("load", || server.served() > 50);
     fleet.signal("a2", "TERM");
-    wait_until("the end of its load", || fleet.said("a2").contains("the load ends"));
+    wait_until("the end of its load", || fleet.agent_log("a2").contains("the load ends"));
     let left_ns = monotonic_ns();
-    let record = Said::of(child.wait_with_output().unwrap()).record();
+    let record = Finished::of(child.wait_with_output().unwrap()).record();
     assert_ne!(agent_of(&record, "a2")["ended"], "complete", "{:#}", record["fleet"]);
     let points = record["points"].as_array().unwrap();
     // On a host that is too slow for this the level was over before.
@@ -450,7 +450,7 @@ fn a_job_does_not_control_the_terminal_of_an_agent() {
     let server = sink();
     let url = server.url("/#\x1b[2J");
     measured(&fleet, &["load", &url, "-n", "10", "--warmup", "0"]);
-    let said = fleet.said("a1");
+    let said = fleet.agent_log("a1");
     assert!(said.contains("/#\\u{1b}[2J") && !said.contains('\x1b'), "{said:?}");
 }
 
@@ -484,7 +484,7 @@ fn orders_of_another_key_are_nobodys() {
     let said = run(&load);
     assert_ne!(said.code, 0, "{}", said.stdout);
     assert!(said.stderr.contains("answered"), "{}", said.stderr);
-    let told = fleet.said("a1");
+    let told = fleet.agent_log("a1");
     assert!(told.to_lowercase().contains("sign"), "{told}");
     assert_eq!(seen(&server.stop()), 0, "nothing was sent");
     // A slow agent is not listed, and gets no order to stop.

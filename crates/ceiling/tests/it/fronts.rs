@@ -2,14 +2,14 @@
 //! tool, and counts that follow from the load are the same. wrk and h2load run beside them; of the
 //! others the outputs are kept, in `crates/tools/corpus` and in `fronts/`.
 
-use crate::harness::{Said, Server, run, turn};
+use crate::harness::{Finished, Server, run, turn};
 use std::process::{Command, Stdio};
 
 /// What the tool itself printed.
 fn of_tool(tool: &str, words: &[&str], url: &str) -> String {
     let made = Command::new(tool).args(words).arg(url).stdin(Stdio::null()).output();
     let made = made.unwrap_or_else(|error| panic!("{tool}: {error}: run make test-programs"));
-    Said::of(made).stdout
+    Finished::of(made).stdout
 }
 
 /// What its front printed, without what the tool would not have reported.

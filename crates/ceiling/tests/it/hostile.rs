@@ -1,6 +1,6 @@
 //! What others wrote drives no terminal: plans, records, names, outputs of tools and responses.
 
-use crate::harness::{Folder, Said, Server, ceiling, root, run, targets_file, turn};
+use crate::harness::{Finished, Folder, Server, ceiling, root, run, targets_file, turn};
 use journal::Slug;
 use model::experiment::Experiment;
 use model::json::Document;
@@ -46,15 +46,15 @@ struct Ran(BTreeSet<String>);
 
 impl Ran {
     /// Runs a command; nothing of what it prints controls a terminal.
-    fn of(&mut self, name: &str, more: &[&str]) -> Said {
+    fn of(&mut self, name: &str, more: &[&str]) -> Finished {
         let words = [&name.split(' ').collect::<Vec<_>>()[..], more].concat();
         let mut command = ceiling(&words);
         command.env("XDG_STATE_HOME", "/nonexistent").env("GITHUB_ACTIONS", "true");
         self.command(name, command)
     }
 
-    fn command(&mut self, name: &str, mut command: Command) -> Said {
-        let said = Said::of(command.output().unwrap());
+    fn command(&mut self, name: &str, mut command: Command) -> Finished {
+        let said = Finished::of(command.output().unwrap());
         for (what, text) in [("stdout", &said.stdout), ("stderr", &said.stderr)] {
             let is_foreign = |letter: &char| controls(*letter) && !matches!(letter, '\n' | '\t');
             let found = text.chars().find(is_foreign);

@@ -1,6 +1,8 @@
 //! A journal from an empty folder to a check that holds, and to one that no longer holds.
 
-use crate::harness::{Folder, Said, ceiling, root, run, signal, targets_file, turn, wait_until};
+use crate::harness::{
+    Finished, Folder, ceiling, root, run, signal, targets_file, turn, wait_until,
+};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,13 +37,13 @@ impl Journal {
     }
 
     /// A command of `ceiling journal` on it.
-    fn say(&self, arguments: &[&str]) -> Said {
+    fn say(&self, arguments: &[&str]) -> Finished {
         let place = self.path().display().to_string();
         run(&[&["journal", arguments[0], "--journal", &place], &arguments[1..]].concat())
     }
 
     /// The same, and it must end with this code.
-    fn says(&self, code: i32, arguments: &[&str]) -> Said {
+    fn says(&self, code: i32, arguments: &[&str]) -> Finished {
         let said = self.say(arguments);
         assert_eq!(said.code, code, "{arguments:?}: {}{}", said.stdout, said.stderr);
         said
@@ -218,7 +220,7 @@ fn runs_are_added_once_and_a_changed_verdict_is_told() {
     let load = ["load", "http://null/", "--driver", "null", "-d", "200ms", "-t", "1", "-q"];
     {
         let _turn = turn();
-        let said = Said::of(ceiling(&load).args(["--runs", &runs]).output().unwrap());
+        let said = Finished::of(ceiling(&load).args(["--runs", &runs]).output().unwrap());
         assert!(journal.folder.path.join("runs").exists(), "{}", said.stderr);
     }
     let add = ["add", "deep", "last", "--runs", &runs, "--name", "by-hand"];

@@ -1,6 +1,6 @@
 //! Entries that are packed, and verified with nothing but the archive.
 
-use crate::harness::{Folder, Said, ceiling, root, run, targets_file, turn};
+use crate::harness::{Finished, Folder, ceiling, root, run, targets_file, turn};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
@@ -63,7 +63,7 @@ impl Journal {
         shown(&self.path("journal"))
     }
 
-    fn says(&self, code: i32, arguments: &[&str]) -> Said {
+    fn says(&self, code: i32, arguments: &[&str]) -> Finished {
         let said = run(&[&["journal"], arguments].concat());
         assert_eq!(said.code, code, "{arguments:?}: {}{}", said.stdout, said.stderr);
         said
@@ -212,7 +212,8 @@ fn without_ssh_keygen_signatures_are_refused_with_the_reason() {
     let archive = journal.pack("a.tar.zst", &["--key", &journal.key("one")]);
     let without = |arguments: &[&str], code: i32| {
         let mut command = ceiling(&[&["journal"], arguments].concat());
-        let said = Said::of(command.env("PATH", journal.folder.path.as_os_str()).output().unwrap());
+        let said =
+            Finished::of(command.env("PATH", journal.folder.path.as_os_str()).output().unwrap());
         assert_eq!(said.code, code, "{}", said.stderr);
         said.stderr
     };
@@ -234,7 +235,7 @@ fn ssh_keygen_signs_with_a_key_that_has_a_passphrase() {
         let mut command = ceiling(&["journal", "pack", "deep", "--json", "--key", &key]);
         command.args(["--journal", &journal.place(), "-o", &shown(&archive)]);
         command.env("SSH_ASKPASS", ask).env("SSH_ASKPASS_REQUIRE", "force");
-        Said::of(command.output().unwrap())
+        Finished::of(command.output().unwrap())
     };
     let refused = pack(Path::new("/bin/false"));
     assert_eq!(refused.code, 2, "{}", refused.stderr);

@@ -1,7 +1,7 @@
 //! Limits of this process, and a server that cannot be watched.
 
 use crate::harness::{
-    Said, Server, alone, code_of, is_root, run_on_time, shown, signal, turn, wall,
+    Finished, Server, alone, code_of, is_root, run_on_time, shown, signal, turn, wall,
 };
 use std::process::Command;
 
@@ -20,7 +20,7 @@ fn too_few_descriptors_are_refused_beforehand_or_raised() {
             command.args(["--bounding-set", "-sys_resource", "--", "sh"]);
         }
         command.args(arguments).args(["-c", "200", "-n", "1000", "--json"]);
-        Said::of(command.output().unwrap())
+        Finished::of(command.output().unwrap())
     };
     let refused = limited("ulimit -Sn 150 && ulimit -Hn 150");
     assert_eq!(refused.code, 2, "{}", refused.stderr);

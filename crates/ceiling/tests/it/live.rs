@@ -1,7 +1,7 @@
 //! Watchers: browsers with events, the terminal, and that a run does not wait for them.
 
 use crate::harness::{
-    Folder, PATIENCE, Said, Server, alone, ceiling, run, signal, turn, wait_until,
+    Finished, Folder, PATIENCE, Server, alone, ceiling, run, signal, turn, wait_until,
 };
 use serde_json::Value;
 use std::fs;
@@ -59,10 +59,10 @@ impl Watched {
         Events(self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{last}\r\n")))
     }
 
-    fn end(mut self) -> Said {
+    fn end(mut self) -> Finished {
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
-        let mut said = Said::of(self.child.wait_with_output().unwrap());
+        let mut said = Finished::of(self.child.wait_with_output().unwrap());
         said.stderr = rest;
         said
     }

@@ -1,7 +1,7 @@
 //! Output for people: the result in less than a screen, lines of progress in a log, and commands
 //! that can be pasted.
 
-use crate::harness::{Folder, Said, Server, alone, ceiling, measure, run, run_on_time, turn};
+use crate::harness::{Finished, Folder, Server, alone, ceiling, measure, run, run_on_time, turn};
 use model::step::Step;
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use std::process::Command;
 const FEW: [&str; 8] = ["-n", "2000", "-c", "4", "-t", "1", "--warmup", "100ms"];
 
 /// The first and the last line are the verdict, and no line is wider than a terminal.
-fn assert_brief(said: &Said, most: usize) {
+fn assert_brief(said: &Finished, most: usize) {
     let lines: Vec<&str> = said.stdout.lines().collect();
     let text = &said.stdout;
     assert!(lines.len() <= most, "{} of {most} lines\n{text}", lines.len());
@@ -110,7 +110,7 @@ fn what_is_proposed_can_be_pasted_and_sends_the_same() {
             .env("BODY", body)
             .output()
             .unwrap();
-        let said = Said::of(said);
+        let said = Finished::of(said);
         let again = said.record();
         assert_eq!(again["trial"]["requests"], record["trial"]["requests"], "{command}");
         ran += 1;

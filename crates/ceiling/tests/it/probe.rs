@@ -2,7 +2,7 @@
 //! end dies.
 
 use crate::harness::probing::Probe;
-use crate::harness::{Folder, Said, Server, ceiling, count, run, shown, turn};
+use crate::harness::{Finished, Folder, Server, ceiling, count, run, shown, turn};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -17,12 +17,12 @@ fn sink() -> Server {
 }
 
 /// A load of 200 requests with these flags about the probe.
-fn brief(url: &str, flags: &[&str]) -> Said {
+fn brief(url: &str, flags: &[&str]) -> Finished {
     run(&[&["load", url, "-c", "2", "-n", "200", "-t", "1", "--json"], flags].concat())
 }
 
 /// Asserts an error of one line that has all the words, before any request was sent.
-fn refused(said: &Said, code: i32, words: &[&str]) {
+fn refused(said: &Finished, code: i32, words: &[&str]) {
     assert_eq!(said.code, code, "{}", said.stderr);
     assert_eq!(said.stdout, "", "no load was made");
     assert_eq!(said.stderr.trim_end().lines().count(), 1, "{}", said.stderr);
@@ -147,8 +147,8 @@ impl Loading {
         Self { child }
     }
 
-    fn end(self) -> Said {
-        Said::of(self.child.wait_with_output().unwrap())
+    fn end(self) -> Finished {
+        Finished::of(self.child.wait_with_output().unwrap())
     }
 }
 
@@ -171,7 +171,7 @@ fn a_client_that_dies_leaves_its_place_to_the_next() {
 }
 
 /// Runs a load while something happens to the probe; returns its output.
-fn lose(probe: &mut Probe, url: &str, seconds: &str, happens: impl FnOnce(&Probe)) -> Said {
+fn lose(probe: &mut Probe, url: &str, seconds: &str, happens: impl FnOnce(&Probe)) -> Finished {
     let load = ["load", url, "-c", "2", "-d", seconds, "-t", "1", "--json", "--warmup", "200ms"];
     let loading = Loading::start(ceiling(&[&load[..], &probe.flags()].concat()));
     probe.says("watches process");
@@ -182,7 +182,7 @@ fn lose(probe: &mut Probe, url: &str, seconds: &str, happens: impl FnOnce(&Probe
 }
 
 /// The run went on to its end, and says what it could no longer measure.
-fn assert_goes_on(said: &Said, why: &str) {
+fn assert_goes_on(said: &Finished, why: &str) {
     let record = said.record();
     assert_eq!(record["outcome"], "complete", "{}", said.stderr);
     let lost = record["target"]["probe"]["lost"].as_str().unwrap_or_default();

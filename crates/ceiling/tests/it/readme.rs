@@ -1,7 +1,7 @@
 //! Every command in README.md and in the pages that continue it runs as it stands there, with short
 //! times, small levels and the addresses of this test in the place of those of the reader.
 
-use crate::harness::{Folder, Said, Server, ceiling, root, turn};
+use crate::harness::{Finished, Folder, Server, ceiling, root, turn};
 use model::shell;
 use std::collections::BTreeSet;
 use std::fs;
@@ -162,7 +162,7 @@ impl Reader {
     }
 
     /// Runs a line of README, and returns what was typed as well.
-    fn runs(&self, line: &Line) -> (Vec<String>, Said) {
+    fn runs(&self, line: &Line) -> (Vec<String>, Finished) {
         let is_options = line.typed.starts_with('-');
         let typed =
             if is_options { format!("ceiling load URL {}", line.typed) } else { line.typed.into() };
@@ -177,7 +177,7 @@ impl Reader {
         // Plans and entries are found from the root of the repository.
         let is_of_tree = ["run", "journal"].contains(&arguments[0]);
         command.current_dir(if is_of_tree { root() } else { self.folder.path.clone() });
-        (words, Said::of(command.output().unwrap()))
+        (words, Finished::of(command.output().unwrap()))
     }
 
     fn swapped(&self, line: &Line, word: &str) -> Vec<String> {

@@ -1,14 +1,14 @@
 //! Stored runs are listed, found by the beginning of their ids, and removed on request or when they
 //! are too many.
 
-use crate::harness::{Folder, Said, ceiling, count, run, turn};
+use crate::harness::{Finished, Folder, ceiling, count, run, turn};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
 /// Makes a run without a server; returns its id and the output.
-fn made(runs: &str, seed: &str, more: &[&str]) -> (String, Said) {
+fn made(runs: &str, seed: &str, more: &[&str]) -> (String, Finished) {
     let load = ["load", "http://null/", "--driver", "null", "-n", "200", "-t", "1", "-c", "1"];
     let kept = ["--warmup", "0", "--json", "--seed", seed, "--runs", runs];
     let said = run(&[&load[..], &kept, more].concat());
@@ -172,10 +172,10 @@ fn the_default_directory_has_a_cap() {
         command.env_remove("CEILING_RUNS").env("XDG_STATE_HOME", &folder.path);
         command
     };
-    let all = Said::of(again().env("CEILING_KEEP_RUNS", "all").output().unwrap());
+    let all = Finished::of(again().env("CEILING_KEEP_RUNS", "all").output().unwrap());
     assert!(!all.stderr.contains("removed"), "{}", all.stderr);
     assert_eq!(ids(&runs).len(), 207);
-    let capped = Said::of(again().output().unwrap());
+    let capped = Finished::of(again().output().unwrap());
     assert!(capped.stderr.contains("removed the oldest 8 runs"), "{}", capped.stderr);
     assert_eq!(ids(&runs).len(), 200);
 }
@@ -197,7 +197,7 @@ fn without_a_home_a_run_is_measured_and_not_kept() {
         for name in ["CEILING_RUNS", "XDG_STATE_HOME", "HOME"] {
             command.env_remove(name);
         }
-        let said = Said::of(command.envs(home.iter().copied()).output().unwrap());
+        let said = Finished::of(command.envs(home.iter().copied()).output().unwrap());
         assert!([0, 4].contains(&said.code), "{home:?}: {}", said.stderr);
         assert!(said.stdout.contains("200 requests"), "{home:?}: {}", said.stdout);
         let told: Vec<&str> =

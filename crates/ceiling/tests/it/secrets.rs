@@ -2,7 +2,7 @@
 //! trusted.
 
 use crate::harness::{
-    Folder, Said, Server, alone, ceiling, code_of, is_rate_known, program, run, shown,
+    Finished, Folder, Server, alone, ceiling, code_of, is_rate_known, program, run, shown,
     targets_file, turn,
 };
 use serde_json::Value;
@@ -190,7 +190,8 @@ fn a_secret_that_could_not_be_written_is_not_there_and_is_made_the_next_time() {
     for words in [&probe[..], &["fleet", "keys", &keys, "--agents", "a1"]] {
         let script = "trap '' XFSZ; ulimit -f 0; exec \"$@\"";
         let mut full = alone(Command::new("sh"));
-        let said = Said::of(full.args(["-c", script, "sh", program]).args(words).output().unwrap());
+        let said =
+            Finished::of(full.args(["-c", script, "sh", program]).args(words).output().unwrap());
         assert!(said.code > 0, "{words:?}: {}{}", said.stdout, said.stderr);
         let left: Vec<_> = files(&folder.path);
         assert!(left.is_empty(), "{words:?}: {left:?}: {}", said.stderr);

@@ -2,7 +2,7 @@
 //! the command at once with one line that says what to do, and a tunnel carries both protocols.
 
 use crate::harness::certificates::Certificates;
-use crate::harness::{Said, Server, ceiling, count, run, turn};
+use crate::harness::{Finished, Server, ceiling, count, run, turn};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -338,7 +338,7 @@ fn a_proxy_that_refuses_is_told_with_its_status_and_no_password_is_kept() {
 
 /// The command must refuse with exit code 2 and one line that has all of `words`.
 fn refuses(arguments: &[&str], words: &[&str]) {
-    let said = Said::of(ceiling(&[&["load"], arguments].concat()).output().unwrap());
+    let said = Finished::of(ceiling(&[&["load"], arguments].concat()).output().unwrap());
     assert_eq!(said.code, 2, "{arguments:?}: {}", said.stderr);
     assert_eq!(said.stderr.trim_end().lines().count(), 1, "{arguments:?}: {}", said.stderr);
     for word in words {

@@ -1,6 +1,6 @@
 //! Other load generators: run in the place of our engine, and their command lines accepted by us.
 
-use crate::harness::{Said, Server, ceiling, run, targets_file, turn};
+use crate::harness::{Finished, Server, ceiling, run, targets_file, turn};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -69,7 +69,7 @@ fn a_tool_that_is_not_there_or_cannot_do_it_is_an_error_with_a_way_out() {
     let server = Server::start("target-sink", &["--threads", "1"]);
     let url = server.url("/simple");
     let mut absent = ceiling(&["load", &url, "--tool", "oha", "-c", "1", "-d", "1s"]);
-    let said = Said::of(absent.env("PATH", "/no/such/folder").output().unwrap());
+    let said = Finished::of(absent.env("PATH", "/no/such/folder").output().unwrap());
     assert_eq!(said.code, 2, "{}", said.stderr);
     assert!(said.stderr.contains("oha is not in the PATH"), "{}", said.stderr);
     assert!(said.stderr.contains("cargo install oha"), "{}", said.stderr);
@@ -121,10 +121,10 @@ fn a_front_end_prints_the_layout_of_its_tool_and_what_that_hides() {
 }
 
 /// Audits a layout, which the audit must recognise.
-fn audit(text: &str) -> Said {
+fn audit(text: &str) -> Finished {
     let mut command = ceiling(&["audit", "-", "--json"]);
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pipes.spawn().unwrap();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    Said::of(child.wait_with_output().unwrap())
+    Finished::of(child.wait_with_output().unwrap())
 }

@@ -1,6 +1,6 @@
 //! Wrong arguments about knobs are refused before anything is changed.
 
-use crate::harness::{Folder, Said, ceiling, root, run, turn};
+use crate::harness::{Finished, Folder, ceiling, root, run, turn};
 use std::fs;
 
 #[test]
@@ -18,7 +18,7 @@ fn wrong_words_get_an_example() {
     for (words, said) in cases {
         let mut command = ceiling(&["tune"]);
         command.args(words).env("CEILING_TUNE_JOURNAL", folder.file("journal"));
-        let output = Said::of(command.current_dir(root()).output().unwrap());
+        let output = Finished::of(command.current_dir(root()).output().unwrap());
         assert_eq!(output.code, 2, "{words:?}: {}", output.stderr);
         assert!(output.stderr.contains(said), "{words:?}: {}", output.stderr);
         assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
@@ -36,7 +36,7 @@ fn a_journal_may_be_named_from_where_the_user_is() {
     let load = ["load", "http://null/", "--driver", "null", "-n", "10", "-c", "1", "-t", "1"];
     let mut command = ceiling(&[&load[..], &["--runs", "none", "-q"]].concat());
     command.current_dir(&folder.path).env("CEILING_TUNE_JOURNAL", "journal");
-    let said = Said::of(command.output().unwrap());
+    let said = Finished::of(command.output().unwrap());
     let told = said.stderr.lines().find(|line| line.contains("a journal of changes"));
     let told = told.unwrap_or_else(|| panic!("it is read: {}", said.stderr));
     let whole = fs::canonicalize(&journal).unwrap().join("3.jsonl").display().to_string();

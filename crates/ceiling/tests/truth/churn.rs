@@ -1,6 +1,6 @@
 //! Connections that wait to be accepted, and the memory of idle connections.
 
-use crate::harness::{Said, Server, ceiling, count, measure_wall, shown, turn, wall};
+use crate::harness::{Finished, Server, ceiling, count, measure_wall, shown, turn, wall};
 use serde_json::Value;
 use std::process::{Child, Stdio};
 use std::thread;
@@ -60,7 +60,7 @@ fn hold(connections: u64) -> (Value, u64) {
         most = most_resident(&child).unwrap_or(most);
         thread::sleep(Duration::from_millis(20));
     }
-    let said = Said::of(child.wait_with_output().unwrap());
+    let said = Finished::of(child.wait_with_output().unwrap());
     let (record, end) = (said.record(), server.stop());
     assert_eq!(said.code, 0, "{}", shown(&record));
     assert_eq!(assert_accounts(point(&record)), 0, "all were open before the window");

@@ -2,7 +2,7 @@
 
 use crate::harness::probing::{NAMED, Probe};
 use crate::harness::{
-    Folder, Group, Namespace, Said, Server, count, must_be_root, program, run, turn, wall,
+    Finished, Folder, Group, Namespace, Server, count, must_be_root, program, run, turn, wall,
 };
 use serde_json::Value;
 use std::fs;
@@ -94,7 +94,7 @@ fn the_servers_wall_is_named_from_its_own_host() {
     let runs = folder.file("runs");
     let mut command = hosts.client.command(Path::new(NAMED));
     command.args(["load", &url, "-c", "20", "-d", "4", "-t", "1", "--json", "--runs", &runs]);
-    let said = Said::of(command.args(probe.flags()).output().unwrap());
+    let said = Finished::of(command.args(probe.flags()).output().unwrap());
     let record = said.record();
     assert_seen_from_far(&record, &server, is_ahead);
     assert!(is_calm(&record), "{}", record["target"]["probe"]["clock"]);

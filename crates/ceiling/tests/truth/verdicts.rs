@@ -1,8 +1,8 @@
 //! Servers and generators whose true wall is known by construction.
 
 use crate::harness::{
-    Group, Said, Server, ceiling, count, measure, measure_wall, must_be_root, program, shown, turn,
-    wall,
+    Finished, Group, Server, ceiling, count, measure, measure_wall, must_be_root, program, shown,
+    turn, wall,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -55,7 +55,7 @@ fn a_starved_generator_is_named_first_and_the_number_is_not_the_servers() {
     let url = server.url("/");
     let mut command = group.command(Path::new(env!("CARGO_BIN_EXE_ceiling")));
     command.args(["load", &url, "-c", "50", "-d", "4"]).env("CEILING_RUNS", "none");
-    let said = Said::of(command.output().unwrap());
+    let said = Finished::of(command.output().unwrap());
     assert_eq!(said.code, 4, "{}{}", said.stdout, said.stderr);
     let first = said.stdout.lines().find(|line| line.starts_with('▌')).unwrap_or_default();
     assert!(first.contains("the generator is the wall: client CPUs (C1)"), "{}", said.stdout);
@@ -141,7 +141,7 @@ fn descriptors_that_run_out_under_way_are_c8() {
         .status()
         .unwrap();
     assert!(limit.success());
-    let said = Said::of(child.wait_with_output().unwrap());
+    let said = Finished::of(child.wait_with_output().unwrap());
     let record = said.record();
     assert!(count(&record["points"][0], "/errors/fds") > 0, "{}", shown(&record));
     assert_eq!(said.code, 4);

@@ -33,7 +33,7 @@ const ZERO_NS: u64 = 1_700_000_000_000_000_000;
 
 /// An event on its way to a subscriber.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct SentEvent {
     slot: SlotId,
     seq: u64,
     came_ns: u64,
@@ -44,7 +44,7 @@ struct Told {
 enum Happening {
     Opened,
     /// Bytes, and the event that they complete.
-    Bytes(Vec<u8>, Option<Told>),
+    Bytes(Vec<u8>, Option<SentEvent>),
     Reset,
 }
 
@@ -80,7 +80,7 @@ struct Hub {
     due: VecDeque<(u64, SlotId, u32, Happening)>,
     bytes: Vec<u8>,
     accepted: u64,
-    told: Vec<Told>,
+    sent: Vec<SentEvent>,
     /// When connections with a stream were reset.
     reset_ns: Vec<u64>,
     /// It hears no more attempts to connect.
@@ -101,7 +101,7 @@ impl Hub {
             due: VecDeque::new(),
             bytes: Vec::new(),
             accepted: 0,
-            told: Vec::new(),
+            sent: Vec::new(),
             reset_ns: Vec::new(),
             is_deaf: false,
         };
@@ -160,8 +160,8 @@ impl Hub {
             self.arrange(slot, at_ns, Happening::Bytes(first.to_vec(), None));
         }
         let later_ns = at_ns + self.below(MS);
-        let told = Told { slot, seq, came_ns, at_ns: 0 };
-        self.arrange(slot, later_ns, Happening::Bytes(rest.to_vec(), Some(told)));
+        let event = SentEvent { slot, seq, came_ns, at_ns: 0 };
+        self.arrange(slot, later_ns, Happening::Bytes(rest.to_vec(), Some(event)));
     }
 }
 
@@ -239,8 +239,8 @@ impl Driver for Hub {
                     self.accepted += 1;
                     Event::Opened { slot, at_ns }
                 }
-                Happening::Bytes(bytes, told) => {
-                    self.told.extend(told.map(|told| Told { at_ns, ..told }));
+                Happening::Bytes(bytes, event) => {
+                    self.sent.extend(event.map(|event| SentEvent { at_ns, ..event }));
                     let buffer = Buffer { id: 0, length: bytes.len() as u32 };
                     self.bytes = bytes;
                     Event::Received { slot, at_ns, buffer }
@@ -364,7 +364,7 @@ struct Account {
     each: Histogram,
     subscriptions: Vec<Subscription>,
     accepted: u64,
-    told: Vec<Told>,
+    sent: Vec<SentEvent>,
     reset_ns: Vec<u64>,
 }
 
@@ -407,24 +407,24 @@ fn listen(seed: u64, whims: Whims, zero_ns: Option<i64>) -> Account {
         });
     }
     let hub = worker.driver();
-    (account.accepted, account.told) = (hub.accepted, hub.told.clone());
+    (account.accepted, account.sent) = (hub.accepted, hub.sent.clone());
     account.reset_ns = hub.reset_ns.clone();
     account
 }
 
 /// Highest number of a stream that any subscriber saw in the window.
-fn highest(stream: u32, told: &[Told]) -> u64 {
+fn highest(stream: u32, sent: &[SentEvent]) -> u64 {
     let slots = (0..SLOTS).filter(|slot| slot % STREAMS == stream);
-    slots.filter_map(|slot| expected(slot, told, 0).0.highest).max().unwrap_or(0)
+    slots.filter_map(|slot| expected(slot, sent, 0).0.highest).max().unwrap_or(0)
 }
 
 /// What one subscriber should have seen, from what the server delivered to it, and from the highest
 /// number of its stream in the window.
-fn expected(slot: SlotId, told: &[Told], highest: u64) -> (Subscription, u64, u64) {
+fn expected(slot: SlotId, sent: &[SentEvent], highest: u64) -> (Subscription, u64, u64) {
     let stream = slot % STREAMS;
     let mut seen = Subscription { stream, is_accepted: true, ..Subscription::default() };
     let (mut last, mut arrived, mut repeated) = (None, 0, 0);
-    for one in told.iter().filter(|told| told.slot == slot) {
+    for one in sent.iter().filter(|event| event.slot == slot) {
         let is_new = last.is_none_or(|last| one.seq > last);
         match one.at_ns {
             ..BEGIN_NS => seen.before = seen.before.max(Some(one.seq)),
@@ -458,13 +458,13 @@ fn every_event_is_booked_once_and_where_it_arrived() {
     for seed in 1..300 {
         let whims = Whims { resets: [0, 10, 60][seed as usize % 3], repeats: 500 };
         let account = listen(seed, whims, Some(ZERO_NS as i64));
-        let told = &account.told;
-        assert!(told.len() > 300, "seed {seed}: {} events", told.len());
+        let sent = &account.sent;
+        assert!(sent.len() > 300, "seed {seed}: {} events", sent.len());
         let booked = account.measured.completed + account.unmeasured.completed;
-        assert_eq!(booked, told.len() as u64, "seed {seed}: conservation");
+        assert_eq!(booked, sent.len() as u64, "seed {seed}: conservation");
         let (mut arrived_all, mut repeated_all) = (0, 0);
         for slot in 0..SLOTS {
-            let (seen, arrived, repeated) = expected(slot, told, highest(slot % STREAMS, told));
+            let (seen, arrived, repeated) = expected(slot, sent, highest(slot % STREAMS, sent));
             assert_eq!(account.subscriptions[slot as usize], seen, "seed {seed}, slot {slot}");
             (arrived_all, repeated_all) = (arrived_all + arrived, repeated_all + repeated);
         }
@@ -472,7 +472,7 @@ fn every_event_is_booked_once_and_where_it_arrived() {
         assert_eq!(account.events.numbered, arrived_all, "seed {seed}");
         assert_eq!(account.events.repeated, repeated_all, "seed {seed}");
         let of_window = |at_ns: u64| (BEGIN_NS..END_NS).contains(&at_ns);
-        let stale_ns = told.iter().filter(|one| of_window(one.at_ns));
+        let stale_ns = sent.iter().filter(|one| of_window(one.at_ns));
         let stale_ns: Vec<u64> = stale_ns.map(|one| one.at_ns - one.came_ns).collect();
         let staleness = account.staleness.summary(0);
         assert_eq!(staleness.count, arrived_all, "seed {seed}");
@@ -599,16 +599,16 @@ fn a_stop_does_not_report_a_level_again_that_is_over() {
     let mut worker = Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, listens, None);
     orders.push(connect(1)).unwrap();
     orders.push(measure(BEGIN_NS..END_NS, DRAIN_NS)).unwrap();
-    let (mut told, mut is_stopped) = (0, false);
+    let (mut seen, mut is_stopped) = (0, false);
     while worker.driver().now_ns() < OVER_NS + 250 * MS {
         assert!(worker.turn());
-        feed.drain(|tick| told += tick.subscriptions.len());
-        if told > 0 && !is_stopped {
+        feed.drain(|tick| seen += tick.subscriptions.len());
+        if seen > 0 && !is_stopped {
             orders.push(Order::Stop).unwrap();
             is_stopped = true;
         }
     }
-    assert_eq!((told, is_stopped), (SLOTS as usize, true));
+    assert_eq!((seen, is_stopped), (SLOTS as usize, true));
 }
 
 /// Numbers that other subscribers of a stream saw in the window, and that did not arrive before the
@@ -620,9 +620,9 @@ fn really_missing(account: &Account) -> u64 {
     };
     let missing = |slot: SlotId| {
         let one = account.subscriptions[slot as usize];
-        let own = account.told.iter().filter(|told| told.slot == slot);
+        let own = account.sent.iter().filter(|event| event.slot == slot);
         let arrived: Vec<u64> =
-            own.filter(|told| told.at_ns < QUIET_NS.end).map(|told| told.seq).collect();
+            own.filter(|event| event.at_ns < QUIET_NS.end).map(|event| event.seq).collect();
         let meant = one.before.unwrap() + 1..=highest(one.stream);
         meant.filter(|seq| !arrived.contains(seq)).count() as u64
     };

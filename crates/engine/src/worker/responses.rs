@@ -276,7 +276,7 @@ impl<S: Session> Books<'_, S> {
             };
         }
         let fate = self.checks.verdict(place.0, batch.position, response);
-        if self.tally.is_kept() && self.ledger.is_window(batch.epoch) {
+        if self.tally.is_by_target() && self.ledger.is_window(batch.epoch) {
             self.tally.response(batch, at_ns, response, fate);
         }
         match (fate, response.status) {

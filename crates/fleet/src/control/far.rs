@@ -156,7 +156,7 @@ impl Agent {
         self.beat_ns = now_ns;
     }
 
-    pub(super) fn said_hello(&mut self, now_ns: u64, hello: Hello) -> Option<Event> {
+    pub(super) fn handle_hello(&mut self, now_ns: u64, hello: Hello) -> Option<Event> {
         self.heard_ns = now_ns;
         let evidence = self.clock.hello(now_ns, hello.now_ns);
         self.hello = hello;

@@ -172,7 +172,7 @@ impl Member {
     /// # Errors
     ///
     /// The report makes no sense.
-    pub(super) fn told(&mut self, report: Report) -> Result<Option<Event>, String> {
+    pub(super) fn handle_report(&mut self, report: Report) -> Result<Option<Event>, String> {
         match report {
             Report::Accepted { .. } => {
                 self.answer = Answer::Accepted;

@@ -6,7 +6,7 @@
 use super::capacity;
 use super::error::AgentsError;
 use super::line::{Came, Line};
-use super::load::{Begin, Load, Said, Shared, locked};
+use super::load::{Begin, Load, LoadMessage, Shared, locked};
 use super::switch::Switch;
 use crate::admit::Limits;
 use crate::agent::{From, Output, Session, To};
@@ -194,22 +194,22 @@ impl<'a> Agent<'a> {
 
     /// Handles the messages of the load's thread.
     fn hear(&mut self) {
-        while let Some(said) = self.load.as_ref().and_then(Load::said) {
+        while let Some(message) = self.load.as_ref().and_then(Load::next_message) {
             let mut session = locked(&self.session);
             let now_ns = clock::now_ns();
-            match said {
-                Said::Ready(addresses) => {
+            match message {
+                LoadMessage::Ready(addresses) => {
                     if let Err(why) = session.prepared(now_ns, &addresses) {
                         (self.tell)(&format!("refused: {why}"));
                         self.switch.stop();
                     }
                 }
-                Said::Refused(refusal) => {
+                LoadMessage::Refused(refusal) => {
                     (self.tell)(&format!("refused: {}", refusal.why));
                     session.refuse(now_ns, refusal);
                     self.load = None;
                 }
-                Said::Ended(ended, record) => {
+                LoadMessage::Ended(ended, record) => {
                     let is_halted = self.load.as_ref().is_some_and(|load| load.is_halted.is_some());
                     let ended = match ended {
                         Ended::Complete if is_halted => Ended::Halted,

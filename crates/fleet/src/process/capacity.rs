@@ -4,7 +4,7 @@
 //! a request to a server in this process. CPU time, because the rate of two ends that share CPUs
 //! says little, and because a neighbour disturbs CPU time least.
 
-use lab::{Logs, ThisHost, Told, Verdicts};
+use lab::{Logs, Reporting, ThisHost, Verdicts};
 use model::run::Run;
 use rustix::time::{ClockId, clock_gettime};
 use std::io::{Read, Write};
@@ -56,8 +56,8 @@ fn run(url: &str, stop: &AtomicBool) -> Result<Run, String> {
     words[1] = url.to_string();
     let trial = plan::trial_of(&words, &ThisHost)?;
     let near = Readings::nameless().map_err(|error| error.to_string())?;
-    let told = Told { notify: &mut |_| (), verdicts: Verdicts::OfLevels };
-    lab::run(&trial, &words, &mut Logs { near, far: None }, stop, told)
+    let reporting = Reporting { notify: &mut |_| (), verdicts: Verdicts::OfLevels };
+    lab::run(&trial, &words, &mut Logs { near, far: None }, stop, reporting)
         .map_err(|error| error.to_string())
 }
 

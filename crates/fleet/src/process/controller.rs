@@ -327,7 +327,7 @@ fn turn(shared: &Shared, fleet: &str, line: &mut Line) {
         match output {
             Output::Send { to, bytes } => sends.push((to, bytes)),
             Output::Event { agent, event } => {
-                if let Some(text) = told(&event) {
+                if let Some(text) = notice_of(&event) {
                     desk.note(format!("agent {agent} {text}"));
                 }
             }
@@ -345,7 +345,7 @@ fn turn(shared: &Shared, fleet: &str, line: &mut Line) {
 }
 
 /// The notice of an event, if people need one.
-fn told(event: &Event) -> Option<String> {
+fn notice_of(event: &Event) -> Option<String> {
     match event {
         Event::Appeared | Event::Accepted | Event::Ended => None,
         Event::Refused(why) => Some(format!("refuses the load: {why}")),

@@ -9,7 +9,7 @@ use crate::agent::Session;
 use crate::allow::Allow;
 use crate::message::{Ended, Offer, Refusal};
 use engine::clock;
-use lab::follow::{Followed, Means, Ordered, Told, follow};
+use lab::follow::{AgentReport, Followed, Means, Ordered, follow};
 use lab::{Logs, ThisHost};
 use model::fleet::AgentPoint;
 use model::load::{ServerProcess, Trial};
@@ -45,7 +45,7 @@ pub(crate) struct Report {
 
 /// Messages of the thread.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum LoadMessage {
     /// Workers are ready, and these are the addresses they connect to.
     Ready(Vec<SocketAddr>),
     /// The load cannot be started.
@@ -57,7 +57,7 @@ pub(crate) enum Said {
 /// A running load.
 pub(crate) struct Load {
     orders: Sender<Ordered>,
-    said: Receiver<Said>,
+    messages: Receiver<LoadMessage>,
     /// Set when the session has halted the load before its end.
     pub is_halted: Option<()>,
 }
@@ -77,19 +77,19 @@ impl Load {
     /// Starts the thread, which prepares the load.
     pub(crate) fn begin(begin: Begin) -> Self {
         let (orders, ordered) = mpsc::channel();
-        let (say, said) = mpsc::channel();
+        let (sender, messages) = mpsc::channel();
         let work = move || {
             let waker = begin.waker.clone();
             let switch = begin.switch.clone();
-            let ended = carry_out(begin, &ordered, &say);
+            let ended = carry_out(begin, &ordered, &sender);
             switch.ended();
             // The receiver may be gone.
-            let _ = say.send(ended);
+            let _ = sender.send(ended);
             waker.wake();
         };
         // If the thread cannot be started, the closed channel is reported as a failure.
         let _ = thread::Builder::new().name("load".to_string()).spawn(work);
-        Self { orders, said, is_halted: None }
+        Self { orders, messages, is_halted: None }
     }
 
     /// Passes an order to the thread. After the end of the load it has no effect.
@@ -98,49 +98,53 @@ impl Load {
     }
 
     /// The next message of the thread, if any.
-    pub(crate) fn said(&self) -> Option<Said> {
-        match self.said.try_recv() {
-            Ok(said) => Some(said),
+    pub(crate) fn next_message(&self) -> Option<LoadMessage> {
+        match self.messages.try_recv() {
+            Ok(message) => Some(message),
             Err(mpsc::TryRecvError::Empty) => None,
             Err(mpsc::TryRecvError::Disconnected) => {
-                Some(Said::Ended(Ended::Failed("its thread has ended".to_string()), None))
+                Some(LoadMessage::Ended(Ended::Failed("its thread has ended".to_string()), None))
             }
         }
     }
 }
 
-fn carry_out(begin: Begin, orders: &Receiver<Ordered>, say: &Sender<Said>) -> Said {
+fn carry_out(
+    begin: Begin,
+    orders: &Receiver<Ordered>,
+    sender: &Sender<LoadMessage>,
+) -> LoadMessage {
     let Begin { agent, offer, url, allow, session, waker, switch } = begin;
     let addresses = match ThisHost.resolve(&url.host, url.port) {
         Ok(addresses) => addresses,
         Err(why) => {
             let why = format!("{}: {why}", url.host);
-            return Said::Refused(Refusal { why, is_unreachable: true });
+            return LoadMessage::Refused(Refusal { why, is_unreachable: true });
         }
     };
     // No connection is made before this check. The session checks the addresses again.
     if let Err(error) = allow.check_addresses(&url, &addresses) {
-        return Said::Refused(error.to_string().into());
+        return LoadMessage::Refused(error.to_string().into());
     }
     let trial = own(&offer.trial, &addresses);
     let (near, stop) = (Readings::nameless(), switch.begun());
     let mut logs = match near {
         Ok(near) => Logs { near, far: None },
-        Err(error) => return Said::Refused(error.to_string().into()),
+        Err(error) => return LoadMessage::Refused(error.to_string().into()),
     };
     let shares = &offer.shares;
     let mut is_ready = false;
-    let mut tell = |told: Told<'_>| match told {
-        Told::Ready => {
+    let mut tell = |report: AgentReport<'_>| match report {
+        AgentReport::Ready => {
             is_ready = true;
-            let _ = say.send(Said::Ready(addresses.clone()));
+            let _ = sender.send(LoadMessage::Ready(addresses.clone()));
             waker.wake();
         }
-        Told::Tick(crew, tick) => {
+        AgentReport::Tick(crew, tick) => {
             let mut session = locked(&session);
             session.tell(clock::now_ns(), crew, tick);
         }
-        Told::Event(_) => {}
+        AgentReport::Event(_) => {}
     };
     let command = ["ceiling".to_string(), "agent".to_string()];
     let means = Means {
@@ -151,11 +155,11 @@ fn carry_out(begin: Begin, orders: &Receiver<Ordered>, say: &Sender<Said>) -> Sa
         is_loading: switch.is_loading(),
     };
     match follow(&trial, orders, means, &mut tell) {
-        Ok(followed) => Said::Ended(Ended::Complete, report(&agent, followed)),
-        Err(error) if is_ready => Said::Ended(Ended::Failed(error.to_string()), None),
+        Ok(followed) => LoadMessage::Ended(Ended::Complete, report(&agent, followed)),
+        Err(error) if is_ready => LoadMessage::Ended(Ended::Failed(error.to_string()), None),
         Err(error) => {
             let is_unreachable = error.is_unreachable();
-            Said::Refused(Refusal { why: error.to_string(), is_unreachable })
+            LoadMessage::Refused(Refusal { why: error.to_string(), is_unreachable })
         }
     }
 }

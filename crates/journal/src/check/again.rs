@@ -1,7 +1,7 @@
 //! Judges runs again, from their raw readings, with the rules of this version.
 
 use super::{Kind, Remark, remark};
-use crate::data::{RunKept, unjudged};
+use crate::data::{StoredRun, unjudged};
 use crate::folder::EntryFolder;
 use model::claim::Claim;
 use model::run::{Point, Record, Run};
@@ -14,7 +14,7 @@ pub fn check(entry: &EntryFolder) -> Vec<Remark> {
         Ok(runs) => runs,
         Err(error) => return vec![remark(entry, Kind::Invalid, "results", error.to_string())],
     };
-    let (there, gone): (Vec<&RunKept>, Vec<_>) =
+    let (there, gone): (Vec<&StoredRun>, Vec<_>) =
         runs.iter().partition(|kept| kept.path.symlink_metadata().is_ok());
     let about_gone = (!gone.is_empty()).then(|| {
         let why = format!("{} of {} runs are not kept with the result", gone.len(), runs.len());
@@ -23,7 +23,7 @@ pub fn check(entry: &EntryFolder) -> Vec<Remark> {
     there.into_iter().flat_map(|kept| of_run(entry, kept)).chain(about_gone).collect()
 }
 
-fn of_run(entry: &EntryFolder, kept: &RunKept) -> Vec<Remark> {
+fn of_run(entry: &EntryFolder, kept: &StoredRun) -> Vec<Remark> {
     let about = |more: &str| format!("{}{more}", kept.about);
     match entry.whole_run(kept) {
         Err(error) => vec![remark(entry, Kind::NotJudged, about(""), error.to_string())],

@@ -47,14 +47,14 @@ pub fn check(world: &World<'_>, entry: &EntryFolder) -> (EntryChecked, Vec<Remar
     for finding in &entry.entry.findings {
         let decided = decide(world, entry, &finding.condition);
         remarks.extend(of_finding(entry, &finding.text, &finding.condition, &decided));
-        findings.push(told(finding.text.clone(), &finding.condition, decided));
+        findings.push(judgement(finding.text.clone(), &finding.condition, decided));
     }
     let mut predictions = Vec::new();
     for one in entry.entry.hypothesis.iter().flat_map(|hypothesis| &hypothesis.predictions) {
         let decided = decide(world, entry, &one.condition);
         let text = one.text.clone().unwrap_or_else(|| one.condition.text().to_string());
         remarks.extend(of_prediction(entry, &text, &one.condition, &decided));
-        predictions.push(told(text, &one.condition, decided));
+        predictions.push(judgement(text, &one.condition, decided));
     }
     remarks.extend(walls(world, entry));
     remarks.extend(references(world, entry));
@@ -72,7 +72,7 @@ pub fn check(world: &World<'_>, entry: &EntryFolder) -> (EntryChecked, Vec<Remar
     (EntryChecked { slug, title, findings, predictions }, remarks)
 }
 
-fn told(text: String, condition: &Condition, decided: Result<Decision, Fault>) -> Judged {
+fn judgement(text: String, condition: &Condition, decided: Result<Decision, Fault>) -> Judged {
     let (truth, why) = match decided {
         Ok(decision) => (Some(decision.truth), decision.why),
         Err(fault) => (None, fault.to_string()),

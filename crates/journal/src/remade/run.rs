@@ -2,7 +2,7 @@
 
 use super::{Line, Outcome};
 use crate::check::again::{gates, verdicts};
-use crate::data::{RunKept, unjudged};
+use crate::data::{StoredRun, unjudged};
 use crate::folder::EntryFolder;
 use model::histogram::{Histogram, Summary};
 use model::run::{Point, Run};
@@ -18,7 +18,7 @@ pub struct Again {
 }
 
 /// Judges a run of an entry again.
-pub fn again(entry: &EntryFolder, kept: &RunKept) -> Again {
+pub fn again(entry: &EntryFolder, kept: &StoredRun) -> Again {
     let about = kept.about.clone();
     let open = |value: String, why: String, run| {
         let outcome = Outcome::CannotBe { why };

@@ -103,7 +103,7 @@ mod tests {
     use model::run::{Fates, Point, StartInfo, TurnoverInfo, count_target};
     use model::subject::Subject;
 
-    fn is_kept(change: impl Fn(&mut Point)) -> bool {
+    fn holds_after(change: impl Fn(&mut Point)) -> bool {
         let mut fixture = Fixture::good();
         change(&mut fixture.point);
         super::check(&fixture.case()).ok == Some(true)
@@ -111,15 +111,18 @@ mod tests {
 
     #[test]
     fn a_failed_check_is_a_failure_with_a_reason() {
-        assert!(is_kept(|_| {}));
+        assert!(holds_after(|_| {}));
         let mismatch = |point: &mut Point| {
             point.requests.completed -= 5;
             point.requests.failed += 5;
             point.mismatched += 5;
         };
-        assert!(is_kept(mismatch));
-        assert!(!is_kept(|point| point.requests.completed -= 1), "a request without an outcome");
-        assert!(!is_kept(|point| {
+        assert!(holds_after(mismatch));
+        assert!(
+            !holds_after(|point| point.requests.completed -= 1),
+            "a request without an outcome"
+        );
+        assert!(!holds_after(|point| {
             mismatch(point);
             point.mismatched -= 1;
         }));
@@ -129,13 +132,13 @@ mod tests {
             *point.status.get_mut("2xx").unwrap() -= 5;
             point.status_codes.insert("429".to_string(), 5);
         };
-        assert!(is_kept(refused_as_wanted), "an error status that is called good");
-        assert!(!is_kept(|point| {
+        assert!(holds_after(refused_as_wanted), "an error status that is called good");
+        assert!(!holds_after(|point| {
             refused_as_wanted(point);
             point.error_codes.insert("429".to_string(), 1);
         }));
         assert!(
-            !is_kept(|point| {
+            !holds_after(|point| {
                 // Five responses of status 500, of which only four were booked.
                 *point.status.get_mut("5xx").unwrap() += 4;
                 *point.status.get_mut("2xx").unwrap() -= 5;
@@ -160,8 +163,8 @@ mod tests {
                 }));
             }
         };
-        assert!(is_kept(with(11)));
-        assert!(!is_kept(with(10)) && !is_kept(with(12)));
+        assert!(holds_after(with(11)));
+        assert!(!holds_after(with(10)) && !holds_after(with(12)));
     }
 
     #[test]
@@ -179,10 +182,10 @@ mod tests {
                 }));
             }
         };
-        assert!(is_kept(with(|_| {})));
-        assert!(is_kept(with(|starts| starts.planned = None)), "a window that was cut short");
-        assert!(!is_kept(with(|starts| starts.established -= 1)));
-        assert!(!is_kept(with(|starts| starts.unsent -= 1)));
+        assert!(holds_after(with(|_| {})));
+        assert!(holds_after(with(|starts| starts.planned = None)), "a window that was cut short");
+        assert!(!holds_after(with(|starts| starts.established -= 1)));
+        assert!(!holds_after(with(|starts| starts.unsent -= 1)));
     }
 
     #[test]
@@ -209,8 +212,8 @@ mod tests {
                 }];
             }
         };
-        assert!(is_kept(with(60, 38)), "whatever the number of its requests");
-        assert!(!is_kept(with(60, 37)) && !is_kept(with(59, 38)));
+        assert!(holds_after(with(60, 38)), "whatever the number of its requests");
+        assert!(!holds_after(with(60, 37)) && !holds_after(with(59, 38)));
     }
 
     #[test]
@@ -233,7 +236,7 @@ mod tests {
                 point.targets = vec![target(one), target(rest)];
             }
         };
-        assert!(is_kept(with(0)));
-        assert!(!is_kept(with(1)));
+        assert!(holds_after(with(0)));
+        assert!(!holds_after(with(1)));
     }
 }

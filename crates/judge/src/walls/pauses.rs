@@ -49,7 +49,7 @@ const OWN_MAX: f64 = 0.25;
 const THROTTLED_MAX: f64 = 0.05;
 
 /// Stops that the runtime or its threads report do not depend on the generator.
-pub(super) fn is_said(_: &Case<'_>, seen: &Seen) -> bool {
+pub(super) fn is_reported(_: &Case<'_>, seen: &Seen) -> bool {
     let of_server = [Family::HardCounter, Family::ThreadStates];
     seen.findings.iter().any(|finding| of_server.contains(&finding.family))
 }

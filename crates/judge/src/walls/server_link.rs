@@ -43,10 +43,10 @@ pub fn test(case: &Case<'_>) -> Test {
         },
     };
     seen = shaping::with_unsent(case, seen);
-    told(seen)
+    seen_with_next_step(seen)
 }
 
-fn told(seen: Seen) -> Test {
+fn seen_with_next_step(seen: Seen) -> Test {
     Test::Seen(seen.next("request shorter responses: half the bytes, twice the rate"))
 }
 
@@ -54,7 +54,7 @@ fn told(seen: Seen) -> Test {
 fn unwatched(case: &Case<'_>, responses_bytes_s: f64) -> Test {
     let links = case.server_link_from_here();
     match shaping::full_link(&links, ShapedWay::In, "client", responses_bytes_s) {
-        Some(seen) => told(seen),
+        Some(seen) => seen_with_next_step(seen),
         // A discipline there, or a link that carries other traffic, cannot be seen from here.
         None => Test::Untested,
     }

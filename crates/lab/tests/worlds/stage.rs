@@ -7,7 +7,7 @@ use engine::simulate::host::HostModel;
 use engine::simulate::server::{Discipline, Entry, Server, Service};
 use engine::simulate::world::{Plan, Visit, World};
 use lab::setting::{Model, Setting};
-use lab::{Logs, Told, Verdicts};
+use lab::{Logs, Reporting, Verdicts};
 use model::curve::Curve;
 use model::facts::{HostFacts, ServerFacts};
 use model::load::{
@@ -68,8 +68,9 @@ impl Drawn {
         let near = Readings::nameless().expect("a file for readings");
         let mut logs = Logs { near, far: None };
         let (stop, setting) = (AtomicBool::new(false), Setting::Model(&world));
-        let told = Told { notify: &mut |_| {}, verdicts: Verdicts::OfLevels };
-        let run = lab::run_in(setting, &self.trial, &[], &mut logs, &stop, told).expect("a run");
+        let reporting = Reporting { notify: &mut |_| {}, verdicts: Verdicts::OfLevels };
+        let run =
+            lab::run_in(setting, &self.trial, &[], &mut logs, &stop, reporting).expect("a run");
         let (account, visits) = (world.world.account(), world.world.visits());
         let readings = logs.near.end();
         Seen { drawn: self, run, readings, account, visits }

@@ -39,9 +39,9 @@ pub fn sum(bytes: &[u8]) -> String {
 type Files = Vec<(String, Vec<u8>)>;
 
 /// Where a file is kept.
-struct Kept(Rc<RefCell<Files>>);
+struct FileWriter(Rc<RefCell<Files>>);
 
-impl Write for Kept {
+impl Write for FileWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.borrow_mut().last_mut().unwrap().1.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -61,7 +61,7 @@ pub fn opened_within(archive: &[u8], limits: &Limits) -> Result<(Opened, Files),
     let kept = Rc::new(RefCell::new(Vec::new()));
     let opened = read(archive, archive.len() as u64, limits, |_, path| {
         kept.borrow_mut().push((path.to_string(), Vec::new()));
-        Ok(Kept(Rc::clone(&kept)))
+        Ok(FileWriter(Rc::clone(&kept)))
     })?;
     Ok((opened, kept.take()))
 }

@@ -14,7 +14,7 @@
 
 use super::{Round, Scope, Source, Whose};
 use crate::cgroup_path::{self, Group};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::scan::{self, ParseError};
 use model::facts::{CpuQuota, Unreadable};
 use model::metric::Declaration;
@@ -120,18 +120,18 @@ fn declared(name: &str, reads: &str, owner: &str) -> Declaration {
 struct GroupFiles {
     path: String,
     version: u8,
-    stat: Kept,
+    stat: KernelFile,
     /// `cpu.max`, or `cpu.cfs_quota_us`.
-    quota: Kept,
+    quota: KernelFile,
     /// Version 1 only.
-    period: Kept,
+    period: KernelFile,
     /// Version 1 only, where cpuacct shares the mount.
-    usage: Kept,
+    usage: KernelFile,
 }
 
 impl GroupFiles {
     fn of(group: &Group) -> Self {
-        let file = |name| Kept::one_piece(group.folder.join(name));
+        let file = |name| KernelFile::one_piece(group.folder.join(name));
         let quota = if group.version == 1 { "cpu.cfs_quota_us" } else { "cpu.max" };
         Self {
             path: group.path.clone(),

@@ -12,7 +12,7 @@
 //! show the statistics, and then nothing is reported.
 
 use super::{Round, Scope, Source};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::Declaration;
@@ -57,9 +57,9 @@ pub(super) fn declared() -> Declaration {
 }
 
 struct ConntrackTable {
-    count: Kept,
-    max: Kept,
-    statistics: Kept,
+    count: KernelFile,
+    max: KernelFile,
+    statistics: KernelFile,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
@@ -67,9 +67,9 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let max = sysctl("nf_conntrack_max");
     (scope.network.is_ours() && max.exists()).then(|| {
         Box::new(ConntrackTable {
-            count: Kept::one_piece(sysctl("nf_conntrack_count")),
-            max: Kept::one_piece(max),
-            statistics: Kept::records(scope.network.file(&scope.root, "stat/nf_conntrack")),
+            count: KernelFile::one_piece(sysctl("nf_conntrack_count")),
+            max: KernelFile::one_piece(max),
+            statistics: KernelFile::records(scope.network.file(&scope.root, "stat/nf_conntrack")),
         }) as Box<dyn Source>
     })
 }

@@ -9,7 +9,7 @@
 //! mostly have neither, and then there is no source.
 
 use super::{Round, Scope, Source};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::process;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
@@ -42,8 +42,8 @@ pub(super) fn declared() -> Declaration {
 struct Cpu {
     cpu: u32,
     max_khz: Option<u64>,
-    now: Option<Kept>,
-    throttles: Option<Kept>,
+    now: Option<KernelFile>,
+    throttles: Option<KernelFile>,
 }
 
 impl Cpu {
@@ -51,8 +51,8 @@ impl Cpu {
     fn of(cpus: &Path, cpu: u32) -> Option<Self> {
         let folder = cpus.join(format!("cpu{cpu}"));
         let file = |name| Some(folder.join(name)).filter(|path| path.exists());
-        let now = file("cpufreq/scaling_cur_freq").map(Kept::one_piece);
-        let throttles = file("thermal_throttle/core_throttle_count").map(Kept::one_piece);
+        let now = file("cpufreq/scaling_cur_freq").map(KernelFile::one_piece);
+        let throttles = file("thermal_throttle/core_throttle_count").map(KernelFile::one_piece);
         let max = process::read(&folder.join("cpufreq/cpuinfo_max_freq"), parse);
         let is_told = now.is_some() || throttles.is_some();
         is_told.then(|| Self { cpu, max_khz: max.ok().flatten(), now, throttles })
@@ -60,7 +60,7 @@ impl Cpu {
 
     /// What cannot be read, because the CPU went offline, is absent.
     fn read(&mut self) -> CpuClock {
-        let number = |file: &mut Option<Kept>| file.as_mut()?.parse(parse).ok()?;
+        let number = |file: &mut Option<KernelFile>| file.as_mut()?.parse(parse).ok()?;
         CpuClock {
             cpu: self.cpu,
             now_khz: number(&mut self.now),

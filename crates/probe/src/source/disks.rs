@@ -9,7 +9,7 @@
 //! printed as 32 bits and wrap. Host-wide, also inside a container.
 
 use super::{Round, Scope, Source};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::Declaration;
@@ -55,14 +55,15 @@ pub(super) fn declared() -> Declaration {
 
 struct Disks {
     root: Root,
-    file: Kept,
+    file: KernelFile,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let path = scope.root.path("/proc/diskstats");
     // A kernel without block devices has no such file.
     path.exists().then(|| {
-        Box::new(Disks { root: scope.root.clone(), file: Kept::records(path) }) as Box<dyn Source>
+        Box::new(Disks { root: scope.root.clone(), file: KernelFile::records(path) })
+            as Box<dyn Source>
     })
 }
 

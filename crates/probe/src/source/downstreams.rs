@@ -22,7 +22,7 @@
 use super::sock_diag::{self, Except, Socket, TcpInfo};
 use super::{Round, Scope, Source};
 use crate::calls::Call;
-use crate::kept::{is_gone, unreadable};
+use crate::kernel_file::{is_gone, unreadable};
 use crate::netlink::CHUNK_BYTES;
 use crate::network::Network;
 use crate::socket::socket_inode;

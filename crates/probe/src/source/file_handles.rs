@@ -7,7 +7,7 @@
 //! when read. A process meets its own limit long before, unless there are very many of them.
 
 use super::{Round, Scope, Source};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::Declaration;
@@ -36,11 +36,11 @@ pub fn parse(bytes: &[u8]) -> Result<(u64, Option<u64>), ParseError> {
 }
 
 struct FileHandles {
-    file: Kept,
+    file: KernelFile,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    let file = Kept::one_piece(scope.root.path("/proc/sys/fs/file-nr"));
+    let file = KernelFile::one_piece(scope.root.path("/proc/sys/fs/file-nr"));
     Some(Box::new(FileHandles { file }))
 }
 

@@ -10,7 +10,7 @@
 //! to 256 threads, and up to three more files for what the threads do.
 
 use super::{Round, Scope, Source};
-use crate::kept::{is_gone, unreadable};
+use crate::kernel_file::{is_gone, unreadable};
 use crate::limits;
 use crate::process;
 use model::facts::Unreadable;

@@ -16,7 +16,7 @@
 
 use super::{Round, Scope, Source};
 use crate::interrupts::parse_table;
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use model::facts::Unreadable;
 use model::maps::IntoMap;
 use model::metric::Declaration;
@@ -45,7 +45,7 @@ const MASKS_EVERY_NS: u64 = 10 * NS_PER_S;
 
 struct Interrupts {
     root: Root,
-    file: Kept,
+    file: KernelFile,
     /// Masks by interrupt, as they were read last.
     masks: BTreeMap<String, String>,
     masks_due_ns: u64,
@@ -55,7 +55,7 @@ struct Interrupts {
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Interrupts {
         root: scope.root.clone(),
-        file: Kept::records(scope.root.path("/proc/interrupts")),
+        file: KernelFile::records(scope.root.path("/proc/interrupts")),
         masks: BTreeMap::new(),
         masks_due_ns: 0,
         coming: ComingAndGoing::default(),

@@ -10,7 +10,7 @@
 //! its own `/tmp`. Concurrent collectors count there only with the time for which they stop the
 //! application.
 
-use crate::kept::unreadable;
+use crate::kernel_file::unreadable;
 use crate::process::parse_status;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;

@@ -13,7 +13,7 @@
 
 use super::{Round, Scope, Source};
 use crate::cgroup_path::{self, Group};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::maps::IntoMap;
@@ -98,16 +98,17 @@ pub(super) fn declared() -> Declaration {
 /// The files of the server's group.
 struct MemoryFiles {
     group: Group,
-    usage: Kept,
-    limit: Kept,
+    usage: KernelFile,
+    limit: KernelFile,
     /// `memory.failcnt`, or `memory.events`.
-    events: Kept,
+    events: KernelFile,
 }
 
 impl MemoryFiles {
     fn of(group: Group) -> Self {
-        let file =
-            |v1, v2| Kept::one_piece(group.folder.join(if group.version == 1 { v1 } else { v2 }));
+        let file = |v1, v2| {
+            KernelFile::one_piece(group.folder.join(if group.version == 1 { v1 } else { v2 }))
+        };
         let usage = file("memory.usage_in_bytes", "memory.current");
         let limit = file("memory.limit_in_bytes", "memory.max");
         let events = file("memory.failcnt", "memory.events");
@@ -138,7 +139,7 @@ impl MemoryFiles {
 
 struct Memory {
     root: Root,
-    vmstat: Kept,
+    vmstat: KernelFile,
     server: Option<MemoryFiles>,
     group_due_ns: u64,
 }
@@ -146,7 +147,7 @@ struct Memory {
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Memory {
         root: scope.root.clone(),
-        vmstat: Kept::records(scope.root.path("/proc/vmstat")),
+        vmstat: KernelFile::records(scope.root.path("/proc/vmstat")),
         server: None,
         group_due_ns: 0,
     }))

@@ -9,7 +9,7 @@
 //! counts every packet twice, once per direction.
 
 use super::{Round, Scope, Source};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::Declaration;
@@ -59,11 +59,11 @@ pub(super) fn declared() -> Declaration {
 }
 
 struct NetDev {
-    file: Kept,
+    file: KernelFile,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(NetDev { file: Kept::records(scope.network.file(&scope.root, "dev")) }))
+    Some(Box::new(NetDev { file: KernelFile::records(scope.network.file(&scope.root, "dev")) }))
 }
 
 impl Source for NetDev {

@@ -9,7 +9,7 @@
 //! with one node there is no other place, and no source.
 
 use super::{Round, Scope, Source};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::process;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
@@ -42,13 +42,13 @@ pub(super) fn declared() -> Declaration {
 }
 
 struct Numa {
-    nodes: Vec<(u32, Kept)>,
+    nodes: Vec<(u32, KernelFile)>,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let folder = scope.root.path("/sys/devices/system/node");
     let nodes = process::read(&folder.join("has_memory"), scan::cpu_list).ok()?;
-    let file = |node| Kept::one_piece(folder.join(format!("node{node}/numastat")));
+    let file = |node| KernelFile::one_piece(folder.join(format!("node{node}/numastat")));
     let nodes: Vec<_> = nodes.into_iter().take(NODES_MAX).map(|node| (node, file(node))).collect();
     (nodes.len() > 1).then(|| Box::new(Numa { nodes }) as Box<dyn Source>)
 }

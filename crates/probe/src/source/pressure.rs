@@ -10,7 +10,7 @@
 //! hence the slow cadence.
 
 use super::{Round, Scope, Source};
-use crate::kept::{Kept, is_gone};
+use crate::kernel_file::{KernelFile, is_gone};
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::Declaration;
@@ -58,13 +58,13 @@ pub(super) fn declared() -> Declaration {
 }
 
 struct Pressure {
-    files: [(&'static str, Kept); 4],
+    files: [(&'static str, KernelFile); 4],
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let files = ["cpu", "memory", "io", "irq"]
         .map(|resource| (resource, scope.root.path(format!("/proc/pressure/{resource}"))))
-        .map(|(resource, path)| (resource, Kept::one_piece(path)));
+        .map(|(resource, path)| (resource, KernelFile::one_piece(path)));
     Some(Box::new(Pressure { files }))
 }
 

@@ -8,7 +8,7 @@
 //! are `TCP6.inuse`, absent when IPv6 is off.
 
 use super::{Round, Scope, Source};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::Declaration;
@@ -44,14 +44,14 @@ pub(super) fn declared() -> Declaration {
 }
 
 struct Sockstat {
-    v4: Kept,
-    v6: Kept,
+    v4: KernelFile,
+    v6: KernelFile,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Sockstat {
-        v4: Kept::one_piece(scope.network.file(&scope.root, "sockstat")),
-        v6: Kept::one_piece(scope.network.file(&scope.root, "sockstat6")),
+        v4: KernelFile::one_piece(scope.network.file(&scope.root, "sockstat")),
+        v6: KernelFile::one_piece(scope.network.file(&scope.root, "sockstat6")),
     }))
 }
 

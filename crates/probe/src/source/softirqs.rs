@@ -9,7 +9,7 @@
 //! also inside a network namespace.
 
 use super::{Round, Scope, Source};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::Declaration;
@@ -46,11 +46,11 @@ pub(super) fn declared() -> Declaration {
 }
 
 struct Softirqs {
-    file: Kept,
+    file: KernelFile,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(Softirqs { file: Kept::one_piece(scope.root.path("/proc/softirqs")) }))
+    Some(Box::new(Softirqs { file: KernelFile::one_piece(scope.root.path("/proc/softirqs")) }))
 }
 
 impl Source for Softirqs {

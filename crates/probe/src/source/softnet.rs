@@ -12,7 +12,7 @@
 //! true. Host-wide, also inside a network namespace.
 
 use super::{Round, Scope, Source};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::Declaration;
@@ -92,14 +92,14 @@ pub(super) fn declared() -> Declaration {
 }
 
 struct SoftnetStat {
-    file: Kept,
-    online: Kept,
+    file: KernelFile,
+    online: KernelFile,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(SoftnetStat {
-        file: Kept::records(scope.root.path("/proc/net/softnet_stat")),
-        online: Kept::one_piece(scope.root.path("/sys/devices/system/cpu/online")),
+        file: KernelFile::records(scope.root.path("/proc/net/softnet_stat")),
+        online: KernelFile::one_piece(scope.root.path("/sys/devices/system/cpu/online")),
     }))
 }
 

@@ -11,7 +11,7 @@
 //! inside a network namespace or a container.
 
 use super::{Round, Scope, Source};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::Declaration;
@@ -60,11 +60,11 @@ pub(super) fn declared() -> Declaration {
 }
 
 struct CpuStat {
-    file: Kept,
+    file: KernelFile,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
-    Some(Box::new(CpuStat { file: Kept::one_piece(scope.root.path("/proc/stat")) }))
+    Some(Box::new(CpuStat { file: KernelFile::one_piece(scope.root.path("/proc/stat")) }))
 }
 
 impl Source for CpuStat {

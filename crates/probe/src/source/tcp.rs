@@ -11,7 +11,7 @@
 //! left out.
 
 use super::{Round, Scope, Source};
-use crate::kept::Kept;
+use crate::kernel_file::KernelFile;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
 use model::metric::Declaration;
@@ -74,14 +74,14 @@ pub(super) fn declared() -> Declaration {
 }
 
 struct Tcp {
-    snmp: Kept,
-    netstat: Kept,
+    snmp: KernelFile,
+    netstat: KernelFile,
 }
 
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     Some(Box::new(Tcp {
-        snmp: Kept::one_piece(scope.network.file(&scope.root, "snmp")),
-        netstat: Kept::one_piece(scope.network.file(&scope.root, "netstat")),
+        snmp: KernelFile::one_piece(scope.network.file(&scope.root, "snmp")),
+        netstat: KernelFile::one_piece(scope.network.file(&scope.root, "netstat")),
     }))
 }
 

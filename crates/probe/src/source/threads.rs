@@ -13,7 +13,7 @@
 //! is. `schedstat` needs CONFIG_SCHED_INFO and prints zeros where the kernel was told not to count.
 
 use super::{Round, Scope, Source, Whose};
-use crate::kept::{Kept, is_gone, unreadable};
+use crate::kernel_file::{KernelFile, is_gone, unreadable};
 use crate::process::{self, Stat, parse_stat};
 use crate::scan::{self, ParseError};
 use crate::tree::Tree;
@@ -118,8 +118,8 @@ struct Threads {
 }
 
 struct Files {
-    schedstat: Kept,
-    stat: Kept,
+    schedstat: KernelFile,
+    stat: KernelFile,
     /// The last content of `stat`.
     last: Option<Stat>,
 }
@@ -214,8 +214,8 @@ impl Threads {
 impl Files {
     fn below(folder: PathBuf) -> Self {
         Self {
-            schedstat: Kept::one_piece(folder.join("schedstat")),
-            stat: Kept::one_piece(folder.join("stat")),
+            schedstat: KernelFile::one_piece(folder.join("schedstat")),
+            stat: KernelFile::one_piece(folder.join("stat")),
             last: None,
         }
     }

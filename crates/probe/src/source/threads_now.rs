@@ -21,7 +21,7 @@
 mod timeout;
 
 use super::{Round, Scope, Source, threads};
-use crate::kept::{Kept, is_gone};
+use crate::kernel_file::{KernelFile, is_gone};
 use crate::process::parse_stat;
 use crate::scan::{self, ParseError};
 use model::facts::Unreadable;
@@ -214,9 +214,9 @@ struct ThreadsNow {
 
 /// The files of one thread, each opened when it is first needed.
 struct Files {
-    syscall: Kept,
-    stat: Kept,
-    wchan: Kept,
+    syscall: KernelFile,
+    stat: KernelFile,
+    wchan: KernelFile,
 }
 
 /// What is known in this round already.
@@ -392,7 +392,7 @@ impl ThreadsNow {
 
 impl Files {
     fn below(folder: PathBuf) -> Self {
-        let file = |name| Kept::one_piece(folder.join(name));
+        let file = |name| KernelFile::one_piece(folder.join(name));
         Self { syscall: file("syscall"), stat: file("stat"), wchan: file("wchan") }
     }
 

@@ -120,7 +120,7 @@ impl Session<'_> {
         match stream.serve(self.stop, ends_after) {
             Ok(why) => {
                 stream.finish(why, self.stop);
-                self.log.tell(&format!("{peer}: ended: {}", told(why)));
+                self.log.tell(&format!("{peer}: ended: {}", farewell_words(why)));
             }
             Err(end) => self.log.tell(&format!("{peer}: gone: {end}")),
         }
@@ -248,7 +248,7 @@ fn ordered(order: &TuneOrder) -> &'static str {
 }
 
 /// The same farewell, for the probe's log.
-fn told(why: Farewell) -> &'static str {
+fn farewell_words(why: Farewell) -> &'static str {
     match why {
         Farewell::Asked => "the client is done",
         Farewell::Over => "the time that the client set is over",

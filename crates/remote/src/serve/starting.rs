@@ -22,7 +22,7 @@ pub trait Running: Send {
     fn started(&self) -> Started;
 
     /// Lines that it wrote since the last call, without secrets; a bounded number in all.
-    fn said(&mut self) -> Vec<String>;
+    fn new_lines(&mut self) -> Vec<String>;
 
     /// Whether it still runs, or how it ended.
     fn alive(&mut self) -> Result<(), String>;
@@ -144,7 +144,7 @@ impl Attendant<'_, '_> {
             }
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
-                self.pass_on(server.said());
+                self.pass_on(server.new_lines());
                 if server.alive().is_err() {
                     break Ok(Farewell::Asked);
                 }

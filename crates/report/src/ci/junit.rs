@@ -36,14 +36,14 @@ fn element(report: &Report, case: &Case) -> String {
     let body = match &case.outcome {
         CaseOutcome::Passed(found) => format!("<system-out>{}</system-out>", escape(found)),
         CaseOutcome::Skipped(why) => format!("<skipped message=\"{}\"/>", escape(why)),
-        CaseOutcome::Failed(why) => told("failure", why),
-        CaseOutcome::Error(why) => told("error", why),
+        CaseOutcome::Failed(why) => element_with_reason("failure", why),
+        CaseOutcome::Error(why) => element_with_reason("error", why),
     };
     format!("{head}\n      {body}\n    </testcase>\n")
 }
 
 /// The reason as attribute and as text: some readers show the one, some the other.
-fn told(element: &str, why: &str) -> String {
+fn element_with_reason(element: &str, why: &str) -> String {
     let why = escape(why);
     format!("<{element} message=\"{why}\" type=\"ceiling\">{why}</{element}>")
 }

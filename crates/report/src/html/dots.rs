@@ -124,20 +124,20 @@ fn strip((of, span): (&Dots, Span), row: &DotRow, anchors: &BTreeSet<&str>) -> S
     drawn.extend(row.dots.iter().map(|one| dot(span, one, height, anchors)));
     format!(
         "<svg class=\"marks\" width=\"100%\" height=\"{height}\"><title>{}</title>{drawn}</svg>",
-        escape(&told(of, row))
+        escape(&row_words(of, row))
     )
 }
 
 /// A row in words.
-fn told(of: &Dots, row: &DotRow) -> String {
-    let mut told = format!("{}: {}", row.label, row.value);
+fn row_words(of: &Dots, row: &DotRow) -> String {
+    let mut words = format!("{}: {}", row.label, row.value);
     if let Some((low, high)) = row.within {
-        told += &format!(", {} to {}", shown(&of.axis, low), shown(&of.axis, high));
+        words += &format!(", {} to {}", shown(&of.axis, low), shown(&of.axis, high));
     }
     if !row.word.is_empty() {
-        told += &format!(", {}", row.word);
+        words += &format!(", {}", row.word);
     }
-    told
+    words
 }
 
 fn dot(span: Span, one: &Dot, height: f64, anchors: &BTreeSet<&str>) -> String {

@@ -158,17 +158,17 @@ fn bar(grid: &Grid, row: &GridRow) -> String {
         "<svg class=\"cells{gone}\" viewBox=\"0 0 100 1\" preserveAspectRatio=\"none\">\
          <title>{}: {}</title>{parts}</svg>",
         escape(&row.label),
-        escape(&told(grid, row))
+        escape(&row_words(grid, row))
     )
 }
 
 /// The parts of a row in words.
-fn told(grid: &Grid, row: &GridRow) -> String {
+fn row_words(grid: &Grid, row: &GridRow) -> String {
     if row.bar.is_empty() {
         return "not read".to_string();
     }
-    let told = |(part, share): (&String, &f64)| format!("{part} {share:.1} %");
-    grid.parts.iter().zip(&row.bar).map(told).collect::<Vec<_>>().join(", ")
+    let part_words = |(part, share): (&String, &f64)| format!("{part} {share:.1} %");
+    grid.parts.iter().zip(&row.bar).map(part_words).collect::<Vec<_>>().join(", ")
 }
 
 /// The cells of a row: one path for each shade, a piece of it for each run of cells.

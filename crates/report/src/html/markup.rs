@@ -98,11 +98,12 @@ fn columns(columns: &[Vec<Block>], anchors: &BTreeSet<&str>) -> String {
 }
 
 fn folded(folded: &Folded, anchors: &BTreeSet<&str>) -> String {
-    let [id, title, said] = [&folded.id, &folded.title, &folded.said].map(|text| escape(text));
+    let [id, title, summary] =
+        [&folded.id, &folded.title, &folded.summary].map(|text| escape(text));
     let blocks = with_charts(&folded.blocks, anchors, "");
     format!(
-        "<details class=\"part\" id=\"{id}\">\n<summary>{title} <span class=\"faint\">{said}</span>\
-         </summary>\n{blocks}</details>\n"
+        "<details class=\"part\" id=\"{id}\">\n<summary>{title} <span class=\"faint\">\
+         {summary}</span></summary>\n{blocks}</details>\n"
     )
 }
 

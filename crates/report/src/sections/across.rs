@@ -31,10 +31,11 @@ pub fn across(of: &Across) -> Page {
 
 fn banner(of: &Across) -> Banner {
     let rates = of.cells.iter().filter(|one| one.figure == Figure::Rate);
-    let said: Vec<String> = rates.map(|one| format!("{} {}", one.cell, said(one, of))).collect();
-    let text = match said.is_empty() {
+    let changes: Vec<String> =
+        rates.map(|one| format!("{} {}", one.cell, change_words(one, of))).collect();
+    let text = match changes.is_empty() {
         true => "No cell has a rate in both.".to_string(),
-        false => format!("Rate of B against A: {}.", said.join("; ")),
+        false => format!("Rate of B against A: {}.", changes.join("; ")),
     };
     let mut lines: Vec<String> = of.warnings.iter().map(|why| sentence(why)).collect();
     lines.push(
@@ -61,7 +62,7 @@ fn banner(of: &Across) -> Banner {
     Banner { tone, text: verdict, lines }
 }
 
-fn said(one: &AcrossCell, of: &Across) -> String {
+fn change_words(one: &AcrossCell, of: &Across) -> String {
     let change = change(one);
     match one.conclusion {
         Some(Conclusion::More) => format!("is faster, {change}"),
@@ -83,8 +84,8 @@ fn change(one: &AcrossCell) -> String {
 }
 
 fn more(visits: Option<u64>) -> String {
-    let said = |more| format!(", about {} of each", plural(more, "more visit"));
-    visits.map_or(String::new(), said)
+    let words = |more| format!(", about {} of each", plural(more, "more visit"));
+    visits.map_or(String::new(), words)
 }
 
 /// The outcomes of bounds, with the change that each is about.
@@ -109,12 +110,12 @@ pub(super) fn bounds(of: &[Decided], change: impl Fn(&Decided) -> String) -> Opt
 
 /// The outcome of a bound of two runs in one line: `rate<-3% failed at 8 in flight: -52 % (..)`.
 pub fn bound_line(one: &Decided) -> String {
-    let said = match one.outcome {
+    let verb = match one.outcome {
         Outcome::Failed => "failed",
         Outcome::Holds => "holds",
         Outcome::Undecided => "is undecided",
     };
-    format!("{} {said} at {}: {}", one.bound, one.cell, ratio_of(one))
+    format!("{} {verb} at {}: {}", one.bound, one.cell, ratio_of(one))
 }
 
 /// Its change, without one where a figure is zero or not known.

@@ -4,7 +4,7 @@ use super::advice::percent;
 use crate::page::{Banner, Block, Column, Mark, Page, Table, Tone};
 use crate::wording::plural;
 use model::advice::{Calibration, Tally};
-use model::experiment::{Experiment, Kept};
+use model::experiment::{Experiment, PredictionResult};
 
 /// The predictions of an experiment; nothing when its plan has none.
 pub fn predictions(experiment: &Experiment) -> Option<Block> {
@@ -48,7 +48,7 @@ fn columns(first: &str) -> Vec<Column> {
     columns
 }
 
-fn row(kept: &Kept, what: String) -> Vec<String> {
+fn row(kept: &PredictionResult, what: String) -> Vec<String> {
     let predicted = &kept.predicted;
     let high = predicted.high.map_or("the next wall".to_string(), percent);
     let interval = kept.low.zip(kept.high);
@@ -63,7 +63,7 @@ fn row(kept: &Kept, what: String) -> Vec<String> {
     ]
 }
 
-fn inside(kept: &Kept) -> &'static str {
+fn inside(kept: &PredictionResult) -> &'static str {
     match kept.inside {
         Some(true) => "yes",
         Some(false) => "NO",
@@ -71,12 +71,12 @@ fn inside(kept: &Kept) -> &'static str {
     }
 }
 
-fn mark(kept: &Kept) -> Mark {
+fn mark(kept: &PredictionResult) -> Mark {
     if kept.inside == Some(false) { Mark::Caution } else { Mark::None }
 }
 
 /// How they were compared, without duplicates.
-fn notes<'a>(all: impl Iterator<Item = &'a Kept>) -> Vec<String> {
+fn notes<'a>(all: impl Iterator<Item = &'a PredictionResult>) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for kept in all {
         let note = format!("{}: {}", kept.predicted.knob, kept.why);
@@ -103,11 +103,15 @@ fn tallies(of: &Calibration) -> Table {
 mod tests {
     use super::*;
     use model::advice::{CALIBRATION_SCHEMA, Remembered};
-    use model::experiment::Foretold;
+    use model::experiment::PlannedPrediction;
 
-    fn kept(knob: &str, high: Option<f64>, inside: Option<bool>) -> Kept {
-        Kept {
-            predicted: Foretold {
+    fn measured_prediction(
+        knob: &str,
+        high: Option<f64>,
+        inside: Option<bool>,
+    ) -> PredictionResult {
+        PredictionResult {
+            predicted: PlannedPrediction {
                 knob: knob.to_string(),
                 baseline: "as it is".to_string(),
                 change: "rps".to_string(),
@@ -135,9 +139,9 @@ mod tests {
         let of = Calibration {
             schema: CALIBRATION_SCHEMA.to_string(),
             entries: vec![
-                entry(kept("T5", Some(0.54), Some(true))),
-                entry(kept("T29", None, Some(false))),
-                entry(kept("T5", Some(0.012), None)),
+                entry(measured_prediction("T5", Some(0.54), Some(true))),
+                entry(measured_prediction("T29", None, Some(false))),
+                entry(measured_prediction("T5", Some(0.012), None)),
             ],
             knobs: vec![
                 Tally { knob: "T5".to_string(), inside: 1, outside: 0, open: 1 },
@@ -154,7 +158,7 @@ mod tests {
     fn an_experiment_shows_its_predictions_and_others_have_no_table() {
         let (mut of, runs) = crate::fixtures::experiment();
         assert!(predictions(&of).is_none());
-        of.predictions = vec![kept("T5", Some(0.54), Some(true))];
+        of.predictions = vec![measured_prediction("T5", Some(0.54), Some(true))];
         let text = crate::text_experiment(&of, &runs, crate::Style::PLAIN);
         assert!(text.contains("rps against as it is") && text.contains("+5.1 %"), "{text}");
     }

@@ -35,12 +35,12 @@ pub(super) fn banner(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> 
     let named = if main.len() > NAMED_MAX { groups(&main, design.figure) } else { Vec::new() };
     let lines =
         named.into_iter().chain(reserved).chain(of.ended.map(|why| ended(why, design))).collect();
-    Banner { tone, text: told(of, design), lines }
+    Banner { tone, text: conclusion_words(of, design), lines }
 }
 
 /// The conclusion of an experiment in blocks.
 pub(crate) fn conclusion(of: &Experiment) -> Option<String> {
-    of.design.as_ref().map(|design| told(of, design))
+    of.design.as_ref().map(|design| conclusion_words(of, design))
 }
 
 /// The contrasts of the figure that the experiment is about.
@@ -74,14 +74,14 @@ fn than(one: &Contrast, base: &str) -> String {
     }
 }
 
-fn told(of: &Experiment, design: &Design) -> String {
+fn conclusion_words(of: &Experiment, design: &Design) -> String {
     match main(of, design)[..] {
         [] => alone(of, design),
         [one] => pair(one, design),
         ref few if few.len() <= NAMED_MAX => {
-            let said: Vec<_> = few.iter().map(|one| briefly(one, design)).collect();
+            let parts: Vec<_> = few.iter().map(|one| briefly(one, design)).collect();
             let by = by_figure(design);
-            format!("Against {}{by}: {}.", design.baseline, said.join("; "))
+            format!("Against {}{by}: {}.", design.baseline, parts.join("; "))
         }
         ref many => counted(many, design),
     }
@@ -229,15 +229,15 @@ fn groups(of: &[&Contrast], figure: Figure) -> Vec<String> {
         let mut of_group = members(of, conclusion);
         let size = |one: &Contrast| one.ratio.map_or(0.0, |ratio| ratio.ln().abs());
         of_group.order_by(|left, right| size(right).total_cmp(&size(left)));
-        let said = |one: &&Contrast| match (one.ratio, conclusion) {
+        let words = |one: &&Contrast| match (one.ratio, conclusion) {
             (Some(ratio), Some(Conclusion::Undecided)) => {
                 format!("{} ({}, {})", one.cell, change(ratio), more(one))
             }
             (Some(ratio), _) => format!("{} ({})", one.cell, change(ratio)),
             (None, _) => one.cell.clone(),
         };
-        let said: Vec<_> = of_group.iter().map(said).collect();
-        (!said.is_empty()).then(|| sentence(&format!("{word}: {}", said.join(", "))))
+        let parts: Vec<_> = of_group.iter().map(words).collect();
+        (!parts.is_empty()).then(|| sentence(&format!("{word}: {}", parts.join(", "))))
     };
     in_order(figure).into_iter().filter_map(line).collect()
 }
@@ -287,13 +287,13 @@ fn reservations(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<S
             *counts.entry(flaw).or_default().entry(&cell.name).or_default() += 1;
         }
     }
-    let said = |(flaw, cells): (usize, BTreeMap<&str, u64>)| {
+    let words = |(flaw, cells): (usize, BTreeMap<&str, u64>)| {
         let count: u64 = cells.values().sum();
         let cells: Vec<_> = cells.iter().map(|(cell, count)| format!("{cell} {count}")).collect();
         let how_many = format!("{count} of {all} visits ({})", cells.join(", "));
         FLAWS[flaw].replace("FIGURE", design.figure.name()).replace("{}", &how_many)
     };
-    counts.into_iter().map(said).collect()
+    counts.into_iter().map(words).collect()
 }
 
 #[cfg(test)]
@@ -302,7 +302,7 @@ mod tests {
     use crate::fixtures;
     use model::standing::Standing;
 
-    fn said(contrasts: Vec<Contrast>) -> Banner {
+    fn banner_of(contrasts: Vec<Contrast>) -> Banner {
         let (mut of, runs) = fixtures::blocks();
         of.contrasts = contrasts;
         (of.ended, of.cells) = (None, of.cells.into_iter().take(3).collect());
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn one_cell_is_its_rate() {
-        let banner = said(Vec::new());
+        let banner = banner_of(Vec::new());
         assert_eq!(
             banner.text,
             "plain: 10.0k/s, the median of 2 visits, 9800/s to 10.2k/s at 95 %."
@@ -349,14 +349,14 @@ mod tests {
             (None, "rps was not compared with plain: 6 pairs of visits are too few."),
         ];
         for (conclusion, sentence) in sentences {
-            assert_eq!(said(vec![contrast("rps", conclusion, 1.03)]).text, sentence);
+            assert_eq!(banner_of(vec![contrast("rps", conclusion, 1.03)]).text, sentence);
         }
     }
 
     #[test]
     fn a_plan_may_be_about_another_figure_than_the_rate() {
         let (mut of, runs) = fixtures::blocks();
-        let told = |of: &mut Experiment, contrasts: Vec<Contrast>| {
+        let text_of = |of: &mut Experiment, contrasts: Vec<Contrast>| {
             of.contrasts = contrasts;
             let mut design = of.design.clone().unwrap();
             design.figure = Figure::P99;
@@ -369,11 +369,14 @@ mod tests {
         let rate = contrast("rps", Some(Conclusion::More), 2.0);
         let less = Some(Conclusion::Less);
         assert_eq!(
-            told(&mut of, vec![rate.clone(), p99("rps", less, 0.9)]),
+            text_of(&mut of, vec![rate.clone(), p99("rps", less, 0.9)]),
             "p99 of rps is lower than that of plain: -10.0 % (-11.0 % to -9.0 %)."
         );
         assert_eq!(
-            told(&mut of, vec![rate, p99("a", Some(Conclusion::Same), 1.0), p99("b", less, 0.9)]),
+            text_of(
+                &mut of,
+                vec![rate, p99("a", Some(Conclusion::Same), 1.0), p99("b", less, 0.9)]
+            ),
             "Against plain, p99: a is the same within 2 % (+0.0 %); b is lower (-10.0 %)."
         );
     }
@@ -381,13 +384,13 @@ mod tests {
     #[test]
     fn three_cells_are_named_and_twelve_are_counted() {
         let (more, less) = (Some(Conclusion::More), Some(Conclusion::Less));
-        let few = said(vec![contrast("a", more, 1.03), contrast("b", less, 0.9)]);
+        let few = banner_of(vec![contrast("a", more, 1.03), contrast("b", less, 0.9)]);
         assert_eq!(few.text, "Against plain: a is faster (+3.0 %); b is slower (-10.0 %).");
         assert_eq!(few.tone, Tone::Good);
         let kinds = [more, less, Some(Conclusion::Same), Some(Conclusion::Undecided), None];
         let cells = (0..11)
             .map(|nth| contrast(&format!("c{nth}"), kinds[nth % 5], 1.0 + nth as f64 / 50.0));
-        let many = said(cells.collect());
+        let many = banner_of(cells.collect());
         assert_eq!(
             many.text,
             "Of 11 cells against plain: 3 are faster, 2 are slower, 2 are as fast within 2 %, 2 \
@@ -422,10 +425,10 @@ mod tests {
         let none = Contrast { ratio, low, high, pairs: 0, ..of.contrasts[0].clone() };
         let none = Contrast { conclusion: Some(Conclusion::Undecided), more_blocks: None, ..none };
         let design = of.design.clone().unwrap();
-        let said = pair(&none, &design);
-        assert!(said.ends_with(" is undecided: too few visits are above zero."), "{said}");
-        let said = briefly(&none, &design);
-        assert!(said.ends_with(" is undecided (too few visits are above zero)"), "{said}");
+        let text = pair(&none, &design);
+        assert!(text.ends_with(" is undecided: too few visits are above zero."), "{text}");
+        let text = briefly(&none, &design);
+        assert!(text.ends_with(" is undecided (too few visits are above zero)"), "{text}");
     }
 
     #[test]

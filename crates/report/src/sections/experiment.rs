@@ -2,7 +2,8 @@
 //! the visits, and details of each. Without a design: a row for each cell, and details of each.
 
 use super::visited::{
-    each_visit, has_runs, is_expected, kept, mark_of_claim, point_of, visit_anchor, visit_name,
+    each_visit, has_runs, is_expected, mark_of_claim, point_of, stored_visit, visit_anchor,
+    visit_name,
 };
 use super::{
     analysis, conclusion, connecting::connecting, contrasts, evidence, order, predictions, summary,
@@ -100,7 +101,7 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
         blocks.push(Block::Folded(Folded {
             id: visit_anchor(nth),
             title: visit_name(cell),
-            said: wall_cell(cell, run),
+            summary: wall_cell(cell, run),
             blocks: of_cell(cell, run),
         }));
     }
@@ -232,7 +233,7 @@ fn reservations(of: &Experiment, runs: &[Option<Run>]) -> Vec<String> {
 /// A visit from its run, or from the document of the experiment.
 fn row(of: &Experiment, cell: &CellResult, run: Option<&Run>) -> (Mark, Vec<String>) {
     let point = run.and_then(point_of);
-    let visit = if run.is_none() { kept(of, cell) } else { None };
+    let visit = if run.is_none() { stored_visit(of, cell) } else { None };
     let noted = |figure| visit.and_then(|visit| visit.figures.get(&figure).copied());
     let wall = visit.and_then(|visit| visit.wall.clone());
     let tool = run.and_then(|run| run.record.tool.as_ref());

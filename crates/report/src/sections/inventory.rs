@@ -58,12 +58,12 @@ fn verdict(item: &Item) -> (Mark, String) {
     match (item.state, &item.found) {
         (State::BeingWritten, _) => (Mark::None, "being written".to_string()),
         (State::Unfinished, None) => (Mark::Caution, "did not end".to_string()),
-        (_, Some(found)) => said(found),
+        (_, Some(found)) => found_words(found),
         (State::Done, None) => (Mark::None, "-".to_string()),
     }
 }
 
-fn said(found: &Found) -> (Mark, String) {
+fn found_words(found: &Found) -> (Mark, String) {
     match found {
         Found::Experiment { cells, measured } => {
             let mark = if measured < cells { Mark::Caution } else { Mark::None };

@@ -122,7 +122,7 @@ const FULLY: (Detail, Detail) = (Detail::Everything, Detail::Everything);
 pub const REGISTRY: &[Section] = &[
     Section { heading: "", depths: FULLY, draw: summary::summary },
     Section { heading: "", depths: OF_TEXT, draw: summary::setting },
-    Section { heading: "What the tool reported", depths: FROM_EVIDENCE, draw: tool::told },
+    Section { heading: "What the tool reported", depths: FROM_EVIDENCE, draw: tool::reported },
     Section { heading: "Expectations", depths: FROM_EVIDENCE, draw: expectations::table },
     Section { heading: "Search", depths: FROM_EVIDENCE, draw: search::table },
     Section { heading: "Events", depths: FROM_EVIDENCE, draw: events::table },
@@ -217,7 +217,7 @@ fn folded(run: &Run, blocks: Vec<Block>) -> Vec<Block> {
                     fold = Some(Folded {
                         id: format!("in-{}", heading.to_lowercase().replace(' ', "-")),
                         title: "Show".to_string(),
-                        said: String::new(),
+                        summary: String::new(),
                         blocks: Vec::new(),
                     });
                 }
@@ -230,9 +230,9 @@ fn folded(run: &Run, blocks: Vec<Block>) -> Vec<Block> {
     shown.extend(fold.map(Block::Folded));
     for block in &mut shown {
         if let Block::Folded(folded) = block
-            && folded.said.is_empty()
+            && folded.summary.is_empty()
         {
-            folded.said = contents(&folded.blocks);
+            folded.summary = contents(&folded.blocks);
         }
     }
     shown

@@ -124,7 +124,7 @@ mod tests {
     use crate::fixtures;
     use crate::page::Block;
 
-    fn said(run: &Run) -> Vec<String> {
+    fn answer_lines(run: &Run) -> Vec<String> {
         let answer = run.record.search.as_ref().and_then(|search| search.answer.as_ref()).unwrap();
         let Banner { text, lines, .. } = banner(run, answer);
         [vec![text], lines].concat()
@@ -162,7 +162,7 @@ mod tests {
             "Confirmation below: 45.6k/s holds, as it must (1 run).",
             "Confirmation above: 51.3k/s misses, as it must (1 run).",
         ];
-        assert_eq!(said(&run)[..4], expected);
+        assert_eq!(answer_lines(&run)[..4], expected);
         let first = crate::sections::page_of(&run, crate::Detail::Everything).blocks.remove(0);
         let Block::Banner(first) = first else { panic!("{first:?}") };
         assert_eq!(first.text, expected[0]);
@@ -173,11 +173,11 @@ mod tests {
         let mut run = fixtures::find_answer();
         let answer = run.record.search.as_mut().and_then(|search| search.answer.as_mut()).unwrap();
         (answer.kind, answer.ended) = (CeilingKind::AtLeast, Ended::ClientLimited);
-        assert_eq!(said(&run)[0], "AT LEAST 48.0k/s HOLDS p99<2ms");
-        assert!(said(&run)[1].contains("the generator could not keep up"));
+        assert_eq!(answer_lines(&run)[0], "AT LEAST 48.0k/s HOLDS p99<2ms");
+        assert!(answer_lines(&run)[1].contains("the generator could not keep up"));
         let answer = run.record.search.as_mut().and_then(|search| search.answer.as_mut()).unwrap();
         answer.rate = None;
-        assert_eq!(said(&run)[0], "NO RATE WAS SHOWN TO HOLD p99<2ms");
+        assert_eq!(answer_lines(&run)[0], "NO RATE WAS SHOWN TO HOLD p99<2ms");
     }
 
     #[test]

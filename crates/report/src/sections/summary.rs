@@ -196,7 +196,7 @@ fn load_banner(run: &Run) -> Banner {
     };
     let ceiling = ceiling.filter(|_| point.standing.of(Figure::Rate).is_sound());
     let around = ceiling.and_then(interval).map_or_else(String::new, |text| format!(" ({text})"));
-    let (p50, p99) = (told(point, Figure::P50), told(point, Figure::P99));
+    let (p50, p99) = (percentile(point, Figure::P50), percentile(point, Figure::P99));
     let load = point_phrase(point);
     if point.requests.sent > 0 && point.requests.completed == 0 && point.rate == 0.0 {
         let text = format!("NO GOOD RESPONSE, with {load}");
@@ -211,7 +211,7 @@ fn load_banner(run: &Run) -> Banner {
 }
 
 /// A percentile; among good responses only, where it falls among requests without one.
-fn told(point: &Point, figure: Figure) -> String {
+fn percentile(point: &Point, figure: Figure) -> String {
     let good_ns = point.latency_good_ns.as_ref().and_then(|good| good.of(figure));
     let at_least_ns = point.latency_at_least_ns.as_ref().and_then(|low| low.of(figure));
     match (point.latency_ns.of(figure).or(at_least_ns), good_ns) {

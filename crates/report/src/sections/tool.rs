@@ -94,7 +94,7 @@ pub fn counted(tool: &ToolRun) -> String {
 }
 
 /// What it reported, figure by figure.
-pub fn told(run: &Run) -> Vec<Block> {
+pub fn reported(run: &Run) -> Vec<Block> {
     run.record.tool.as_ref().map_or_else(Vec::new, |tool| of_account(&tool.account))
 }
 

@@ -33,14 +33,14 @@ pub(super) fn has_runs(runs: &[Option<Run>]) -> bool {
 }
 
 /// A visit from the document of the experiment, where its run is not kept.
-pub(super) fn kept<'a>(of: &'a Experiment, cell: &CellResult) -> Option<&'a VisitSeen> {
+pub(super) fn stored_visit<'a>(of: &'a Experiment, cell: &CellResult) -> Option<&'a VisitSeen> {
     let mut visits = of.analysis.iter().flat_map(|analysis| &analysis.visits);
     visits.find(|one| one.cell == cell.name && one.block == cell.block)
 }
 
 /// The same for one figure.
-pub(super) fn kept_figure(of: &Experiment, cell: &CellResult, figure: Figure) -> Option<f64> {
-    kept(of, cell)?.figures.get(&figure).copied()
+pub(super) fn stored_figure(of: &Experiment, cell: &CellResult, figure: Figure) -> Option<f64> {
+    stored_visit(of, cell)?.figures.get(&figure).copied()
 }
 
 /// Whether a rule of the plan left a visit out of all figures.

@@ -1,7 +1,8 @@
 //! Each visit of each cell as a dot, with the median of the cell and its interval.
 
 use super::visited::{
-    figures, has_runs, is_excluded, kept_figure, mark_of_claim, point_of, visit_anchor, visit_name,
+    figures, has_runs, is_excluded, mark_of_claim, point_of, stored_figure, visit_anchor,
+    visit_name,
 };
 use crate::axis::shown;
 use crate::page::{Axis, Dot, DotRow, Dots, Mark, Scale};
@@ -40,7 +41,7 @@ pub(super) fn plot(
                 .filter_map(|(nth, (cell, run))| {
                     let (at, mark) = match run {
                         Some(run) => value_of(run, figure)?,
-                        None => (kept_figure(of, cell, figure)?, Mark::None),
+                        None => (stored_figure(of, cell, figure)?, Mark::None),
                     };
                     let mark = if is_excluded(of, cell) { Mark::Broken } else { mark };
                     let block = cell.block.unwrap_or(1);

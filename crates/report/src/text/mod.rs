@@ -253,7 +253,7 @@ fn block_lines(block: &Block, columns: usize) -> Vec<TextLine> {
             beside.iter().flat_map(|column| blocks_lines(column, columns)).skip(1).collect()
         }
         Block::Folded(folded) => {
-            let title = format!("{}: {}", folded.title, folded.said);
+            let title = format!("{}: {}", folded.title, folded.summary);
             let blocks = blocks_lines(&folded.blocks, columns).into_iter().skip(1);
             painted(Ink::Strong, &title, columns).into_iter().chain(blocks).collect()
         }

@@ -69,7 +69,7 @@ pub fn rank_slack(latency: &Latencies, values: Option<f64>) -> f64 {
 }
 
 /// What a printed time can have been, given the step and the buckets in which values were kept.
-pub fn kept(latency: &Latencies, figure: &Figure) -> Range {
+pub fn possible_range(latency: &Latencies, figure: &Figure) -> Range {
     let range = Range::read(figure).wider(latency.error_share);
     Range { low: (range.low - latency.step_s).max(0.0), high: range.high + latency.step_s }
 }
@@ -79,7 +79,7 @@ pub fn mean_at_least(latency: &Latencies, values: Option<f64>) -> Option<f64> {
     let slack = rank_slack(latency, values);
     let (mut sum, mut below) = (0.0, 0.0_f64);
     for one in &latency.percentiles {
-        let low = kept(latency, &one.value).low.max(below);
+        let low = possible_range(latency, &one.value).low.max(below);
         sum += (low - below) * (1.0 - one.share - slack).max(0.0);
         below = low;
     }
@@ -89,11 +89,11 @@ pub fn mean_at_least(latency: &Latencies, values: Option<f64>) -> Option<f64> {
 /// The largest mean that the percentiles and the maximum allow.
 pub fn mean_at_most(latency: &Latencies, values: Option<f64>) -> Option<f64> {
     let slack = rank_slack(latency, values);
-    let max = kept(latency, latency.max.as_ref()?).high;
+    let max = possible_range(latency, latency.max.as_ref()?).high;
     let (mut sum, mut reached) = (0.0, 0.0_f64);
     for one in &latency.percentiles {
         let share = (one.share - slack).max(reached);
-        sum += kept(latency, &one.value).high * (share - reached);
+        sum += possible_range(latency, &one.value).high * (share - reached);
         reached = share;
     }
     (!latency.percentiles.is_empty()).then_some(sum + max * (1.0 - reached))
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use model::audit::Percentile;
 
-    fn told(shares: &[(f64, f64)], max: f64) -> Latencies {
+    fn latencies(shares: &[(f64, f64)], max: f64) -> Latencies {
         let percentile = |(share, value): &(f64, f64)| Percentile {
             share: *share,
             value: Figure::exact(*value, 1),
@@ -118,13 +118,13 @@ mod tests {
 
     #[test]
     fn percentiles_leave_a_least_and_a_largest_mean() {
-        let latency = told(&[(0.5, 0.010), (0.99, 0.100)], 1.0);
+        let latency = latencies(&[(0.5, 0.010), (0.99, 0.100)], 1.0);
         let many = Some(1e9);
         let low = mean_at_least(&latency, many).unwrap();
         let high = mean_at_most(&latency, many).unwrap();
         assert!((low - (0.010 * 0.5 + 0.090 * 0.01)).abs() < 1e-6, "{low}");
         assert!((high - (0.010 * 0.5 + 0.100 * 0.49 + 1.0 * 0.01)).abs() < 1e-6, "{high}");
-        assert_eq!(mean_at_most(&told(&[], 1.0), many), None);
+        assert_eq!(mean_at_most(&latencies(&[], 1.0), many), None);
     }
 
     #[test]

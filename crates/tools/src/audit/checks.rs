@@ -63,7 +63,7 @@ pub const CHECKS: &[Listed] = &[
 ];
 
 /// A finding without the name of its check, which the registry adds.
-fn said(outcome: Outcome, claims: &[impl AsRef<str>], arithmetic: String) -> Finding {
+fn simple_finding(outcome: Outcome, claims: &[impl AsRef<str>], arithmetic: String) -> Finding {
     Finding {
         check: String::new(),
         claims: claims.iter().map(|claim| claim.as_ref().to_string()).collect(),
@@ -81,14 +81,14 @@ pub(crate) fn open(
     arithmetic: String,
     settle: &str,
 ) -> Finding {
-    Finding { settle: settle.into(), ..said(outcome, claims, arithmetic) }
+    Finding { settle: settle.into(), ..simple_finding(outcome, claims, arithmetic) }
 }
 
 /// Whether a reported figure can be what others give by calculation.
 fn compared(calculated: Range, told: Range, claims: &[impl AsRef<str>], words: String) -> Finding {
     match calculated.excludes(told) {
         true => open(Outcome::Impossible, claims, words, AGAIN),
-        false => said(Outcome::Holds, claims, words),
+        false => simple_finding(Outcome::Holds, claims, words),
     }
 }
 

@@ -136,7 +136,7 @@ impl Default for Sampled {
 }
 
 /// What a tool says of one request.
-pub struct Said<'a> {
+pub struct RequestOutcome<'a> {
     /// Its status, or the tool's word for it.
     pub status: &'a str,
     /// Whether the tool calls it good.
@@ -147,14 +147,14 @@ pub struct Said<'a> {
 
 impl Sampled {
     /// Adds one request: how long it took, from when to when, and what the tool says of it.
-    pub fn add(&mut self, took_s: f64, span: Option<(f64, f64)>, said: &Said<'_>) {
-        let status = said.status;
-        self.good += u64::from(said.is_good);
+    pub fn add(&mut self, took_s: f64, span: Option<(f64, f64)>, outcome: &RequestOutcome<'_>) {
+        let status = outcome.status;
+        self.good += u64::from(outcome.is_good);
         let ns = (took_s * 1e9).round().clamp(0.0, LONGEST_NS as f64) as u64;
         self.times.saturating_record(ns);
         self.sum_s += took_s;
         self.sum_squares += took_s * took_s;
-        let this = Longest { seconds: took_s, line: said.line };
+        let this = Longest { seconds: took_s, line: outcome.line };
         if took_s > self.max.seconds {
             self.max = this;
         }
@@ -178,7 +178,7 @@ impl Sampled {
     }
 
     /// The account that the rows make.
-    pub fn told(&self, since: Since, step_s: f64, meaning: Meaning) -> Foreign {
+    pub fn foreign(&self, since: Since, step_s: f64, meaning: Meaning) -> Foreign {
         let count = self.count() as f64;
         let exact = |value: f64| Some(Figure::exact(value, 0));
         let good = self.good as f64;

@@ -29,7 +29,7 @@ const OF_A_PLAN: [&str; 6] =
 
 /// A figure of a text, and what it is a figure of.
 #[derive(Debug, Clone, PartialEq)]
-enum Told {
+enum TextFigure {
     Rate(Figure),
     Connections(Figure),
     Depth(Figure),
@@ -41,7 +41,7 @@ enum Told {
     Rank(f64, Figure),
 }
 
-impl Told {
+impl TextFigure {
     fn figure(&self) -> &Figure {
         match self {
             Self::Rate(of) | Self::Connections(of) | Self::Depth(of) | Self::InFlight(of) => of,
@@ -139,7 +139,7 @@ fn named(accounts: Vec<Foreign>, given: &Given, depth: Option<&Figure>) -> Vec<(
 }
 
 /// An account, if it contains a rate or a latency.
-fn foreign(figures: &[Told], since: Since) -> Option<Foreign> {
+fn foreign(figures: &[TextFigure], since: Since) -> Option<Foreign> {
     let mut of = Foreign {
         tool: "text".into(),
         format: "text".into(),
@@ -149,20 +149,20 @@ fn foreign(figures: &[Told], since: Since) -> Option<Foreign> {
     let mut latency = Latencies { since, ..Latencies::default() };
     for told in figures {
         match told.clone() {
-            Told::Rate(figure) => of.rate = Some(figure),
-            Told::Connections(figure) => of.connections = Some(figure),
-            Told::Depth(figure) => of.depth = Some(figure),
-            Told::Requests(figure) => of.requests = Some(figure),
-            Told::BytesRate(figure) => of.bytes_rate = Some(figure),
-            Told::Mean(figure) => latency.mean = Some(figure),
-            Told::Max(figure) => latency.max = Some(figure),
-            Told::Rank(share, value) => latency.percentiles.push(Percentile { share, value }),
-            Told::InFlight(_) => {}
+            TextFigure::Rate(figure) => of.rate = Some(figure),
+            TextFigure::Connections(figure) => of.connections = Some(figure),
+            TextFigure::Depth(figure) => of.depth = Some(figure),
+            TextFigure::Requests(figure) => of.requests = Some(figure),
+            TextFigure::BytesRate(figure) => of.bytes_rate = Some(figure),
+            TextFigure::Mean(figure) => latency.mean = Some(figure),
+            TextFigure::Max(figure) => latency.max = Some(figure),
+            TextFigure::Rank(share, value) => latency.percentiles.push(Percentile { share, value }),
+            TextFigure::InFlight(_) => {}
         }
     }
     // Connections x depth in one figure.
     for told in figures {
-        if let Told::InFlight(figure) = told {
+        if let TextFigure::InFlight(figure) = told {
             (of.connections, of.depth) =
                 (Some(figure.clone()), Some(Figure::exact(1.0, figure.line)));
         }

@@ -46,7 +46,7 @@ fn places(_: &Host, _: &Wish) -> Vec<Place> {
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {
-    let has_hardware = ask.host.meant(ask.wish).any(|device| device.is_hardware);
+    let has_hardware = ask.host.wished_devices(ask.wish).any(|device| device.is_hardware);
     match ask.wish.profile {
         Profile::Latency if has_hardware => Proposal::at_least(ask.now, POLL_US),
         Profile::Latency => Proposal::Leave("no device here can be polled".to_string()),

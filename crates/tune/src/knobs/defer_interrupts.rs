@@ -39,7 +39,7 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
         // The timer first: polls that are deferred without one would wait for a packet.
         ["gro_flush_timeout", DEFER].map(|file| Place::file(path(file), Format::Number))
     };
-    host.meant(wish).flat_map(of).collect()
+    host.wished_devices(wish).flat_map(of).collect()
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {

@@ -38,7 +38,7 @@ pub const KNOB: Knob = Knob {
 
 fn places(host: &Host, wish: &Wish) -> Vec<Place> {
     // Devices of one PCI function share its interrupts.
-    let all = host.meant(wish).flat_map(|device| &device.interrupts);
+    let all = host.wished_devices(wish).flat_map(|device| &device.interrupts);
     let all: BTreeSet<u32> = all.map(|interrupt| interrupt.irq).collect();
     let path = |irq| format!("/proc/irq/{irq}/smp_affinity_list");
     all.into_iter().map(|irq| Place::file(path(irq), Format::List)).collect()
@@ -47,7 +47,7 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
 fn propose(ask: &Ask<'_>) -> Proposal {
     let irq = irq_of(ask.place);
     let is_its = |device: &&Device| device.interrupts.iter().any(|of| Some(of.irq) == irq);
-    let Some(device) = ask.host.meant(ask.wish).find(is_its) else {
+    let Some(device) = ask.host.wished_devices(ask.wish).find(is_its) else {
         return Proposal::Refuse("the device of this interrupt is gone".to_string());
     };
     if ask.wish.profile == Profile::Seeds && ask.wish.split.is_none() {

@@ -78,7 +78,7 @@ pub const BYTE_LIMITS: Knob = Knob {
                 };
                 device.tx_queues.iter().map(path).collect::<Vec<_>>()
             };
-            let paths = host.meant(wish).flat_map(of);
+            let paths = host.wished_devices(wish).flat_map(of);
             paths.map(|path| Place::file(path, Format::Number)).collect()
         },
         propose: |_| leave("the kernel finds the limit by itself"),

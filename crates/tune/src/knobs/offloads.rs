@@ -50,7 +50,7 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
         };
         FEATURES.iter().map(place).collect::<Vec<_>>()
     };
-    host.meant(wish).flat_map(of).collect()
+    host.wished_devices(wish).flat_map(of).collect()
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {

@@ -40,7 +40,7 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
     };
     let default = Place::file("/proc/sys/net/core/default_qdisc", Format::Word);
     // It is put back first: the kernel makes what it names in place of our disciplines.
-    host.meant(wish).flat_map(of).chain([default]).collect()
+    host.wished_devices(wish).flat_map(of).chain([default]).collect()
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {

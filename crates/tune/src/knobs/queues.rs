@@ -36,7 +36,7 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
         device: device.name.clone(),
         setting: DriverSetting::Channels,
     };
-    host.meant(wish).map(of).collect()
+    host.wished_devices(wish).map(of).collect()
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {

@@ -37,7 +37,7 @@ const ENTRIES: u32 = 32_768;
 
 fn places(host: &Host, wish: &Wish) -> Vec<Place> {
     let path = "/proc/sys/net/core/rps_sock_flow_entries";
-    let queues = host.meant(wish).flat_map(|device| {
+    let queues = host.wished_devices(wish).flat_map(|device| {
         let path = |queue| format!("/sys/class/net/{}/queues/{queue}/rps_flow_cnt", device.name);
         device.rx_queues.iter().map(path)
     });
@@ -52,7 +52,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     // The table of the host is for every device that is steered.
     let own = ask.device();
     let devices: Vec<&Device> =
-        own.map_or_else(|| ask.host.meant(ask.wish).collect(), |of| vec![of]);
+        own.map_or_else(|| ask.host.wished_devices(ask.wish).collect(), |of| vec![of]);
     let steered: Vec<_> =
         devices.iter().map(|device| rps::steers(ask.host, ask.wish, device)).collect();
     if !steered.iter().any(Result::is_ok) {

@@ -33,7 +33,7 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
         device: device.name.clone(),
         setting: DriverSetting::Rings,
     };
-    host.meant(wish).map(of).collect()
+    host.wished_devices(wish).map(of).collect()
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {

@@ -37,7 +37,7 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
         device.rx_queues.iter().map(path).collect::<Vec<_>>()
     };
     let file = |path| Place::File { path, format: Format::Mask };
-    host.meant(wish).flat_map(of).map(file).collect()
+    host.wished_devices(wish).flat_map(of).map(file).collect()
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {

@@ -33,7 +33,7 @@ fn places(_: &Host, _: &Wish) -> Vec<Place> {
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {
-    let has_hardware = ask.host.meant(ask.wish).any(|device| device.is_hardware);
+    let has_hardware = ask.host.wished_devices(ask.wish).any(|device| device.is_hardware);
     match ask.wish.profile {
         Profile::Throughput if !has_hardware => {
             Proposal::Set(ask.wish.network_cpus(ask.host).list())

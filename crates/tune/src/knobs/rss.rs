@@ -37,7 +37,7 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
         device: device.name.clone(),
         setting: DriverSetting::Indirection,
     };
-    host.meant(wish).filter(|device| device.rx_queues.len() > 1).map(of).collect()
+    host.wished_devices(wish).filter(|device| device.rx_queues.len() > 1).map(of).collect()
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {

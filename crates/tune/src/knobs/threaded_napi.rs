@@ -31,7 +31,7 @@ pub const KNOB: Knob = Knob {
 
 fn places(host: &Host, wish: &Wish) -> Vec<Place> {
     let path = |device: &crate::host::Device| format!("/sys/class/net/{}/threaded", device.name);
-    host.meant(wish).map(|device| Place::file(path(device), Format::Number)).collect()
+    host.wished_devices(wish).map(|device| Place::file(path(device), Format::Number)).collect()
 }
 
 fn propose(ask: &Ask<'_>) -> Proposal {

@@ -36,7 +36,7 @@ fn places(host: &Host, wish: &Wish) -> Vec<Place> {
             |queue: &String| format!("/sys/class/net/{}/queues/{queue}/xps_cpus", device.name);
         device.tx_queues.iter().map(path).collect::<Vec<_>>()
     };
-    let several = host.meant(wish).filter(|device| device.tx_queues.len() > 1);
+    let several = host.wished_devices(wish).filter(|device| device.tx_queues.len() > 1);
     several.flat_map(of).map(|path| Place::file(path, Format::Mask)).collect()
 }
 

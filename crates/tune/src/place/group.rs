@@ -9,7 +9,7 @@ use super::{PlaceError, Seen};
 use crate::host::Host;
 use ::host::Tree;
 use ::host::group::{GroupFolder, PROCESSES};
-use ::host::kept::is_gone;
+use ::host::kernel_file::is_gone;
 use std::fs;
 use std::io;
 use std::path::{Component, Path};

@@ -5,7 +5,7 @@
 
 use super::{PlaceError, Seen, same};
 use crate::host::Host;
-use ::host::kept::is_gone;
+use ::host::kernel_file::is_gone;
 use ::host::limits;
 use std::fs;
 use std::io;

@@ -6,7 +6,7 @@
 use super::{PlaceError, Seen, same, unreadable};
 use crate::cpus::CpuSet;
 use crate::host::Host;
-use ::host::kept::is_gone;
+use ::host::kernel_file::is_gone;
 use ::host::threads;
 use model::maps::IntoMap;
 use std::collections::{BTreeMap, BTreeSet};

@@ -54,11 +54,11 @@ pub fn run(command: Keys) -> Result<Code, Failure> {
         listen: command.listen.as_ref().map(|listen| listen.0),
     };
     let made = make(&wish).map_err(|error| Failure::Usage(error.to_string()))?;
-    to_stdout(&told(&wish, &made))?;
+    to_stdout(&summary(&wish, &made))?;
     Ok(Code::Good)
 }
 
-fn told(wish: &Wish, made: &Made) -> String {
+fn summary(wish: &Wish, made: &Made) -> String {
     let folder = wish.folder.display();
     let names = |names: &[String]| match names {
         [] => "none".to_string(),

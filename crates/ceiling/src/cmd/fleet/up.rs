@@ -9,7 +9,7 @@ use fleet::process::keys::{self, BROKER, CONFIGURATION, CONTROLLER, Made, Wish};
 use host::program;
 use plan::Typed;
 use plan::values::{Port, Threads};
-use stage::keeper::{Kept, Order};
+use stage::keeper::{KeptProcess, Order};
 use std::env;
 use std::fs;
 use std::io;
@@ -226,11 +226,11 @@ fn agent(
 }
 
 /// Starts a process under a keeper, which ends it when this process ends for any reason.
-fn start(order: &Order, folder: &Path, name: &str) -> Result<Kept, Failure> {
+fn start(order: &Order, folder: &Path, name: &str) -> Result<KeptProcess, Failure> {
     let path = log(folder, name);
     let file = fs::File::create(&path);
     let file = file.map_err(|error| Failure::File(format!("{}: {error}", path.display())))?;
-    let kept = Kept::start(order, Stdio::null(), Stdio::from(file));
+    let kept = KeptProcess::start(order, Stdio::null(), Stdio::from(file));
     kept.map(|(kept, _)| kept)
         .map_err(|why| Failure::File(format!("{name} could not be started: {why:?}")))
 }
@@ -240,7 +240,7 @@ fn log(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Fails with the last line of a process that has ended.
-fn look(all: &mut [(String, Kept)], folder: &Path) -> Result<(), Failure> {
+fn look(all: &mut [(String, KeptProcess)], folder: &Path) -> Result<(), Failure> {
     for (name, kept) in all {
         if let Some(end) = end_of(name, kept, folder) {
             return Err(Failure::File(end));
@@ -250,7 +250,7 @@ fn look(all: &mut [(String, Kept)], folder: &Path) -> Result<(), Failure> {
 }
 
 /// That a process has ended, and why: its keeper was killed, or the last line of its log.
-fn end_of(name: &str, kept: &mut Kept, folder: &Path) -> Option<String> {
+fn end_of(name: &str, kept: &mut KeptProcess, folder: &Path) -> Option<String> {
     let why = match (kept.ended(), kept.lost()) {
         (None, None) => return None,
         (None, Some(lost)) => lost,
@@ -264,7 +264,7 @@ fn end_of(name: &str, kept: &mut Kept, folder: &Path) -> Option<String> {
 
 /// Reports agents that have ended and goes on, so that one can be killed on purpose. Fails when the
 /// broker has ended.
-fn watch(all: &mut Vec<(String, Kept)>, folder: &Path) -> Result<(), Failure> {
+fn watch(all: &mut Vec<(String, KeptProcess)>, folder: &Path) -> Result<(), Failure> {
     look(&mut all[..1], folder)?;
     all.retain_mut(|(name, kept)| {
         let end = end_of(name, kept, folder);
@@ -278,7 +278,7 @@ fn watch(all: &mut Vec<(String, Kept)>, folder: &Path) -> Result<(), Failure> {
 
 fn await_listening(
     listen: SocketAddr,
-    all: &mut [(String, Kept)],
+    all: &mut [(String, KeptProcess)],
     folder: &Path,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
@@ -299,7 +299,7 @@ fn await_listening(
 fn await_agents(
     url: &str,
     folder: &Path,
-    all: &mut [(String, Kept)],
+    all: &mut [(String, KeptProcess)],
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let controller = crate::fleet::connected(url, &folder.join(CONTROLLER))?;

@@ -53,7 +53,7 @@ pub fn run(command: &Add) -> Result<Code, Failure> {
         ));
     }
     let folder = entry.path.join("runs");
-    fs::create_dir_all(&folder).map_err(|error| told(&folder, &error))?;
+    fs::create_dir_all(&folder).map_err(|error| file_failure(&folder, &error))?;
     // All runs are read before the first one is copied.
     let mut found = Vec::new();
     for asked in &command.run {
@@ -81,7 +81,7 @@ pub fn run(command: &Add) -> Result<Code, Failure> {
 fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let draft = to.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    fs::create_dir(&draft).map_err(|error| told(&draft, &error))?;
+    fs::create_dir(&draft).map_err(|error| file_failure(&draft, &error))?;
     let copied = match from.is_dir() {
         false => fs::copy(from, draft.join("run.json")).map(|_| ()),
         true => {
@@ -91,10 +91,10 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     };
     copied.and_then(|()| fs::rename(&draft, to)).map_err(|error| {
         let _ = fs::remove_dir_all(&draft);
-        told(to, &error)
+        file_failure(to, &error)
     })
 }
 
-fn told(path: &Path, error: &std::io::Error) -> Failure {
+fn file_failure(path: &Path, error: &std::io::Error) -> Failure {
     Failure::File(format!("{}: {error}", path.display()))
 }

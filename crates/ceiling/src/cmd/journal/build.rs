@@ -53,11 +53,11 @@ pub fn run(command: &Build) -> Result<Code, Failure> {
     for complaint in &pages.complaints {
         to_stderr(&format!("ceiling: {complaint}"));
     }
-    to_stdout(&told(command, &pages))?;
+    to_stdout(&summary(command, &pages))?;
     Ok(Code::Good)
 }
 
-fn told(command: &Build, pages: &Pages) -> String {
+fn summary(command: &Build, pages: &Pages) -> String {
     let index = command.out.join("index.html");
     let bytes: usize = pages.files.values().map(Vec::len).sum();
     if command.json {

@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use journal::language::{Condition, Decision, Fault, filled};
-use journal::{EntryFolder, Journal, JournalError, RunKept, Status, World};
+use journal::{EntryFolder, Journal, JournalError, Status, StoredRun, World};
 use model::order::OrderBy as _;
 use site::{Added, Contents, Drawn, Files, Foreign, Listed, Measured, Site};
 use std::fs::{self, File};
@@ -87,7 +87,7 @@ fn contents(entry: &EntryFolder, world: &World<'_>) -> Result<Contents, JournalE
     results(entry, world, &mut of)?;
     for name in entry.runs()? {
         let path = entry.path.join("runs").join(&name);
-        match entry.whole_run(&RunKept { about: name.clone(), path }) {
+        match entry.whole_run(&StoredRun { about: name.clone(), path }) {
             Ok(run) => of.runs.push(Added { name, run }),
             Err(why) => of.complaints.push(why.to_string()),
         }
@@ -139,7 +139,7 @@ fn results(entry: &EntryFolder, world: &World<'_>, of: &mut Contents) -> Result<
             of.chosen = Some(of.results.len());
         }
         // A run that cannot be read is missing on the page, which says so.
-        let run = |kept: Option<RunKept>| entry.whole_run(&kept?).ok();
+        let run = |kept: Option<StoredRun>| entry.whole_run(&kept?).ok();
         let runs = entry.visits(&id)?.into_iter().map(run).collect();
         of.results.push(Measured { id, experiment: read.experiment.clone(), runs });
     }

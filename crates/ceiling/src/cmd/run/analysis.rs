@@ -48,7 +48,7 @@ impl<'a> Looks<'a> {
             if let Fate::Measured { run } = &cell.fate
                 && !self.known.contains_key(run)
             {
-                let read = super::kept(cell, self.runs);
+                let read = super::stored_run(cell, self.runs);
                 let known = |run: &Run| Known {
                     figures: figures(&run.record),
                     bounds: bounds(&run.record),

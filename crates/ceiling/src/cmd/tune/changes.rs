@@ -197,7 +197,7 @@ fn finish(command: &Apply, journal: &Journal, applied: &Applied) -> Result<Code,
         of(Fate::Refused).for_each(teller(false));
         to_stdout(&match made {
             0 => "nothing to change\n".to_string(),
-            made => told(command, &journal.folder().display().to_string(), made, id, rows),
+            made => summary(command, &journal.folder().display().to_string(), made, id, rows),
         })?;
     }
     Ok(if all_refused { Code::Usage } else { Code::Good })
@@ -225,13 +225,13 @@ fn far_apply(command: &Apply, response: TuneOutcome) -> Result<Code, Failure> {
     }
     if !command.json {
         let id = transaction.unwrap_or_default();
-        to_stdout(&told(command, "the probe's host", made, &id, &rows))?;
+        to_stdout(&summary(command, "the probe's host", made, &id, &rows))?;
     }
     Ok(Code::Good)
 }
 
 /// What was changed, its visible effects, and how to put it back.
-fn told(command: &Apply, journal: &str, made: usize, id: &str, rows: &[Row]) -> String {
+fn summary(command: &Apply, journal: &str, made: usize, id: &str, rows: &[Row]) -> String {
     let mut effects: Vec<String> = Vec::new();
     for row in rows.iter().filter(|row| row.fate == Fate::Applied) {
         let Some((_, effect)) = row.note.split_once("; ") else { continue };

@@ -32,7 +32,7 @@ pub struct Hands {
 #[derive(Debug)]
 enum FarServer {
     /// None; a client may still name the process that listens on this port.
-    Untold(Option<u16>),
+    Unnamed(Option<u16>),
     /// Its processes. After it has ended, no process with one of these ids is touched.
     Seen(Tree),
     /// The process did not exist when the probe started; the reason.
@@ -41,18 +41,18 @@ enum FarServer {
 
 impl FarServer {
     fn of(pid: Option<u32>, port: Option<u16>) -> Self {
-        pid.map_or(Self::Untold(port), |pid| match Tree::of(pid) {
+        pid.map_or(Self::Unnamed(port), |pid| match Tree::of(pid) {
             Ok(tree) => Self::Seen(tree),
-            Err(error) => Self::Unseen(wish::told(pid, &error)),
+            Err(error) => Self::Unseen(wish::unreadable_server(pid, &error)),
         })
     }
 
     fn pids(&mut self) -> Result<Vec<u32>, String> {
         match self {
-            Self::Untold(_) => Ok(Vec::new()),
+            Self::Unnamed(_) => Ok(Vec::new()),
             Self::Seen(tree) => {
                 let refreshed = tree.refresh();
-                refreshed.map_err(|error| wish::told(tree.root(), &error))?;
+                refreshed.map_err(|error| wish::unreadable_server(tree.root(), &error))?;
                 Ok(tree.pids().to_vec())
             }
             Self::Unseen(why) => Err(why.clone()),
@@ -66,8 +66,8 @@ impl FarServer {
         let is_below = self.pids().is_ok_and(|pids| pids.contains(&pid));
         match self {
             _ if is_below || is_started_by_us(pid) => Ok(()),
-            Self::Untold(Some(port)) if listens(*port, pid) => Ok(()),
-            Self::Untold(_) => Err(format!(
+            Self::Unnamed(Some(port)) if listens(*port, pid) => Ok(()),
+            Self::Unnamed(_) => Err(format!(
                 "process {pid} is not one that this probe was started to watch; {way_out}"
             )),
             Self::Seen(tree) => Err(format!(
@@ -123,7 +123,7 @@ impl Hands {
 
     /// Hands that change nothing, and only watch what others change.
     pub fn off(journal: &JournalOption) -> Self {
-        let server = Mutex::new(FarServer::Untold(None));
+        let server = Mutex::new(FarServer::Unnamed(None));
         Self { journal: journal.folder(), may_change: false, server }
     }
 

@@ -86,7 +86,7 @@ impl WishOptions {
 pub fn resolve(wanted: &Wanted) -> Result<(Host, Wish), String> {
     let mut host = Host::look(Root::default());
     if let Some(pid) = wanted.server_pid {
-        let tree = ::host::Tree::of(pid).map_err(|error| told(pid, &error))?;
+        let tree = ::host::Tree::of(pid).map_err(|error| unreadable_server(pid, &error))?;
         host.servers = tree.pids().to_vec();
     }
     let wish = Wish::resolve(wanted, &host)?;
@@ -94,7 +94,7 @@ pub fn resolve(wanted: &Wanted) -> Result<(Host, Wish), String> {
 }
 
 /// Why the processes of a server cannot be read.
-pub fn told(pid: u32, error: &Unreadable) -> String {
+pub fn unreadable_server(pid: u32, error: &Unreadable) -> String {
     format!("--server-pid {pid}: {}: {}", error.source, error.why)
 }
 

@@ -1,7 +1,7 @@
 //! Bytes: no response is shorter than its head, bytes per second equal bytes over seconds, and no
 //! link carries more than its speed.
 
-use super::{AGAIN, Listed, compared, open, said};
+use super::{AGAIN, Listed, compared, open, simple_finding};
 use crate::audit::bounds::Range;
 use crate::audit::say::{bits, bytes, number, percent, rate, time};
 use model::audit::{Counts, Finding, Foreign, Given, Outcome, RateIs};
@@ -48,7 +48,7 @@ fn of_responses(told: &Foreign) -> Option<Finding> {
             let short = format!("{words}, and the shortest has {RESPONSE_MIN:.0}");
             open(Outcome::Impossible, &["bytes", "requests", "rate"], short, AGAIN)
         }
-        false => said(Outcome::Holds, &["bytes", "requests"], words),
+        false => simple_finding(Outcome::Holds, &["bytes", "requests"], words),
     })
 }
 
@@ -96,7 +96,7 @@ fn of_link(told: &Foreign, given: &Given) -> Option<Finding> {
         bits(link)
     );
     if share <= 1.0 {
-        return Some(said(Outcome::Holds, claims, arithmetic));
+        return Some(simple_finding(Outcome::Holds, claims, arithmetic));
     }
     let is_local = told.url.as_ref().is_some_and(|url| is_loopback(url));
     if is_local {

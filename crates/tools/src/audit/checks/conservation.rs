@@ -1,6 +1,6 @@
 //! Every request is counted once: sums agree, and rate x duration is the count.
 
-use super::{Listed, compared, open, said};
+use super::{Listed, compared, open, simple_finding};
 use crate::audit::bounds::Range;
 use crate::audit::say::{number, rate, time};
 use model::audit::{Figure, Finding, Foreign, Given, Outcome, RateIs, Sum};
@@ -51,7 +51,7 @@ fn of_windows(told: &Figure, duration: &Figure, requests: &Figure) -> Finding {
         rate(told.value)
     );
     if !over_all.wider(WINDOWS).excludes(Range::read(told)) {
-        return said(Outcome::Holds, &["rate", "requests"], words);
+        return simple_finding(Outcome::Holds, &["rate", "requests"], words);
     }
     let settle = "divide the responses by the duration";
     let finding = open(Outcome::Impossible, &["rate"], words, settle);

@@ -4,7 +4,7 @@
 //! from one failure in a hundred on; below that the text says how many there are. If no request got
 //! a response, there was no rate.
 
-use super::{Listed, open, said};
+use super::{Listed, open, simple_finding};
 use crate::audit::say::{percent, rate};
 use model::audit::{Counts, Finding, Foreign, Given, Outcome};
 
@@ -54,7 +54,7 @@ fn of_rate(told: &Foreign, share: f64) -> Option<Finding> {
         rate(told_rate.value * share)
     );
     if 1.0 - share < SHARE_MIN {
-        return (share < 1.0).then(|| said(Outcome::Holds, &["rate"], words));
+        return (share < 1.0).then(|| simple_finding(Outcome::Holds, &["rate"], words));
     }
     let is_told_apart = told.good_rate.is_some();
     let outcome =
@@ -79,7 +79,7 @@ fn of_success(told: &Foreign, share: f64) -> Option<Finding> {
     let success = told.success.as_ref()?;
     let words = format!("{} of the requests that ended have a good response", percent(share));
     if success.low <= share + SHARE_MIN {
-        return Some(said(Outcome::Holds, &["success"], words));
+        return Some(simple_finding(Outcome::Holds, &["success"], words));
     }
     let finding = open(Outcome::Impossible, &["success"], words, SETTLE);
     Some(Finding { bound: Some((Some(share), Some(share))), ..finding })

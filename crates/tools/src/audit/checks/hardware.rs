@@ -5,7 +5,7 @@
 //! dperf, which bypasses the kernel and parses next to nothing, states 4M HTTP connections per
 //! second and core.
 
-use super::{Listed, open, said};
+use super::{Listed, open, simple_finding};
 use crate::audit::say::{number, rate};
 use model::audit::{Finding, Foreign, Given, Outcome};
 
@@ -34,7 +34,7 @@ fn check(told: &Foreign, given: &Given) -> Vec<Finding> {
         rate(each_max)
     );
     if told_rate.low <= most {
-        return vec![said(Outcome::Holds, &["rate"], words)];
+        return vec![simple_finding(Outcome::Holds, &["rate"], words)];
     }
     let words = format!("{words}, together {}", number(most));
     let finding = open(Outcome::Impossible, &["rate"], words, SETTLE);

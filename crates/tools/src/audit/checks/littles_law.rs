@@ -6,8 +6,8 @@
 //! loop that are not waiting for a response are waiting for the generator, or for a request that no
 //! figure includes.
 
-use super::{Listed, open, percentiles, said};
-use crate::audit::bounds::{Range, kept, mean_at_least, rank_slack};
+use super::{Listed, open, percentiles, simple_finding};
+use crate::audit::bounds::{Range, mean_at_least, possible_range, rank_slack};
 use crate::audit::say::{number, percent, rate, time};
 use model::audit::{Counts, Finding, Foreign, Given, Latencies, Loop, Outcome, Since};
 
@@ -91,7 +91,7 @@ fn bounded(latency: &Latencies, answered: Range, room: f64) -> Vec<Finding> {
         number(product),
         number(room)
     );
-    vec![said(Outcome::Holds, &claims, words)]
+    vec![simple_finding(Outcome::Holds, &claims, words)]
 }
 
 /// The reported mean, and the least mean that the percentiles allow.
@@ -107,7 +107,7 @@ fn means(told: &Foreign, latency: &Latencies) -> Vec<Mean> {
     // One percentile bounds the mean by itself: that many values lie above it.
     let slack = rank_slack(latency, values);
     let each = latency.percentiles.iter().map(|one| {
-        let least = kept(latency, &one.value).low * (1.0 - one.share - slack).max(0.0);
+        let least = possible_range(latency, &one.value).low * (1.0 - one.share - slack).max(0.0);
         Mean {
             seconds: Range { low: least, high: f64::INFINITY },
             words: format!("mean of at least {} by {}", time(least), one.name()),
@@ -196,5 +196,5 @@ fn fits(told: &Foreign, by: (Range, &Mean), connections: Range) -> Finding {
         );
         return open(Outcome::Undecided, &claims, arithmetic, AGAIN);
     }
-    said(Outcome::Holds, &claims, words)
+    simple_finding(Outcome::Holds, &claims, words)
 }

@@ -1,7 +1,7 @@
 //! Whether a planned rate was kept. If not, the load waited for the server like a closed loop, and
 //! no latency includes requests that were due and never sent.
 
-use super::{Listed, open, percentiles, said};
+use super::{Listed, open, percentiles, simple_finding};
 use crate::audit::say::{number, percent, rate};
 use model::audit::{Finding, Foreign, Given, Outcome, Since};
 
@@ -38,7 +38,7 @@ fn of_rate(told: &Foreign) -> Option<Vec<Finding>> {
         return None;
     }
     if reached.high >= target.low * (1.0 - MISSING_MAX) {
-        return Some(vec![said(Outcome::Holds, &["target_rate"], words)]);
+        return Some(vec![simple_finding(Outcome::Holds, &["target_rate"], words)]);
     }
     let missing = percent(1.0 - reached.high / target.low);
     let arithmetic = format!("{words}: {missing} were never sent, and are in no latency");

@@ -1,7 +1,7 @@
 //! A time that is no larger than the step in which it was kept or printed is not known.
 
 use super::{Listed, open};
-use crate::audit::bounds::kept;
+use crate::audit::bounds::possible_range;
 use crate::audit::say::time;
 use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome};
 
@@ -30,7 +30,7 @@ fn of_one(latency: &Latencies) -> Vec<Finding> {
 }
 
 fn of_figure(latency: &Latencies, name: &str, figure: &Figure) -> Option<Finding> {
-    let range = kept(latency, figure);
+    let range = possible_range(latency, figure);
     // These times are not measurements: nothing was sent.
     let is_nothing = range.high == 0.0;
     if is_nothing || range.high <= range.low * TIMES {

@@ -4,8 +4,8 @@
 //! The deviation is at most that of values at the two ends (Bhatia and Davis), and at least that of
 //! the values beyond a percentile.
 
-use super::{Listed, open, said};
-use crate::audit::bounds::{Range, kept, mean_at_least, mean_at_most, rank_slack};
+use super::{Listed, open, simple_finding};
+use crate::audit::bounds::{Range, mean_at_least, mean_at_most, possible_range, rank_slack};
 use crate::audit::say::time;
 use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome, Since};
 
@@ -40,7 +40,7 @@ fn of_one(latency: &Latencies, values: Option<f64>) -> Vec<Finding> {
 }
 
 fn of_mean(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Option<Finding> {
-    let (name, range) = (latency.claim("mean"), kept(latency, mean));
+    let (name, range) = (latency.claim("mean"), possible_range(latency, mean));
     let least = mean_at_least(latency, values)?;
     let most = mean_at_most(latency, values);
     let shown = most.map_or("no end".to_string(), time);
@@ -54,13 +54,14 @@ fn between(name: &str, told: Range, (least, most): (f64, Option<f64>), words: St
         let finding = open(Outcome::Impossible, &[name], words, AGAIN);
         return Finding { bound: Some((Some(least), most)), ..finding };
     }
-    said(Outcome::Holds, &[name], words)
+    simple_finding(Outcome::Holds, &[name], words)
 }
 
 fn of_deviation(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Option<Finding> {
-    let told = kept(latency, latency.stdev.as_ref()?);
-    let (mean, max) = (kept(latency, mean), kept(latency, latency.max.as_ref()?));
-    let min = latency.min.as_ref().map_or(0.0, |min| kept(latency, min).low);
+    let told = possible_range(latency, latency.stdev.as_ref()?);
+    let (mean, max) =
+        (possible_range(latency, mean), possible_range(latency, latency.max.as_ref()?));
+    let min = latency.min.as_ref().map_or(0.0, |min| possible_range(latency, min).low);
     // The deviation is largest when the values are at both ends, with the mean unchanged.
     let at_ends = |mean: f64| ((max.high - mean) * (mean - min)).max(0.0);
     let middle = ((max.high + min) / 2.0).clamp(mean.low, mean.high.max(mean.low));
@@ -68,7 +69,7 @@ fn of_deviation(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Opti
     let most = at_ends(middle).sqrt() * of_sample * (1.0 + ROOM);
     let slack = rank_slack(latency, values);
     let beyond = latency.percentiles.iter().map(|one| {
-        let away = (kept(latency, &one.value).low - mean.high).max(0.0);
+        let away = (possible_range(latency, &one.value).low - mean.high).max(0.0);
         away * (1.0 - one.share - slack).max(0.0).sqrt()
     });
     let least = beyond.fold(0.0, f64::max) * (1.0 - ROOM);

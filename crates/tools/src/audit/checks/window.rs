@@ -2,7 +2,7 @@
 //! response of a run took longer than the run.
 
 use super::{AGAIN, Listed, open, percentiles};
-use crate::audit::bounds::kept;
+use crate::audit::bounds::possible_range;
 use crate::audit::say::{number, percent, time};
 use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome, Since};
 
@@ -40,7 +40,7 @@ fn of_longest(told: &Foreign, latency: &Latencies) -> Option<Finding> {
     let is_of_size = |name: &str| !name.ends_with("stdev");
     let figures = latency.figures().into_iter().filter(|(name, ..)| is_of_size(name));
     let longer: Vec<(String, &Figure)> = figures
-        .filter(|(_, _, figure)| kept(latency, figure).low > most_s)
+        .filter(|(_, _, figure)| possible_range(latency, figure).low > most_s)
         .map(|(name, _, figure)| (name, figure))
         .collect();
     let (_, longest) = longer.last()?;

@@ -5,7 +5,7 @@
 //! responses and `requests.sent` requests, whose number the table prints. With a rate and without
 //! `-C` autocannon adds values to the latencies, one for each millisecond of a response.
 
-use super::{Format, Reader, Told, total};
+use super::{Format, Reader, Reported, total};
 use crate::audit::checks::open;
 use crate::audit::document::Object;
 use crate::audit::page::Page;
@@ -40,7 +40,7 @@ fn is(root: &Object<'_>) -> bool {
     root.has(&["latency", "requests", "throughput", "non2xx"])
 }
 
-fn read(root: &Object<'_>) -> Told {
+fn read(root: &Object<'_>) -> Reported {
     let requests = root.object("requests").ok_or("requests")?;
     let throughput = root.object("throughput");
     let class = |name: &&str| Some(Tally { name: name.to_string(), count: root.count(name)? });

@@ -6,7 +6,7 @@
 //! (`1.266,34`), and those of the percentiles are whole numbers.
 
 use super::autocannon_json::{ERROR_SHARE, STEP_S, before, meaning, sockets};
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::checks::open;
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{bytes, count, has_decimal_comma, is_ambiguous, rounded, seconds};
@@ -85,7 +85,7 @@ fn mean_rate(page: Page<'_>) -> Option<Figure> {
     }
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let ms = |name: &str| {
         let (text, line) = cell(page, "Latency", name, &LATENCY_COLUMNS)?;
         seconds(text, line)

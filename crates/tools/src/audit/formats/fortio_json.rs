@@ -5,7 +5,7 @@
 //! and a percentile is interpolated inside its bucket, so it is known only to the ends of that
 //! bucket.
 
-use super::{Format, Reader, Told, tallies, total};
+use super::{Format, Reader, Reported, tallies, total};
 use crate::audit::document::Object;
 use model::audit::{Counts, Figure, Foreign, Latencies, Loop, Meaning, Percentile, RateIs, Since};
 
@@ -28,7 +28,7 @@ fn is(root: &Object<'_>) -> bool {
     root.has(&["RunType", "DurationHistogram", "ActualQPS"])
 }
 
-fn read(root: &Object<'_>) -> Told {
+fn read(root: &Object<'_>) -> Reported {
     let histogram = root.object("DurationHistogram").ok_or("DurationHistogram")?;
     let all = histogram.count("Count").ok_or("DurationHistogram.Count")?;
     let target = root.words("RequestedQPS").and_then(|text| text.parse::<f64>().ok());

@@ -3,7 +3,7 @@
 //! Source: as for the JSON (`fortio_json.rs`).
 
 use super::fortio_json::{finish, within};
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{count, digits, go_duration, rounded, scaled};
 use model::audit::{Figure, Foreign, Latencies, Percentile, Since, Tally};
@@ -30,7 +30,7 @@ fn is(page: Page<'_>) -> bool {
     page.holds(HISTOGRAM) && page.holds("# target ")
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let ended = page
         .lines()
         .find(|spot| spot.text.starts_with("Ended after "))

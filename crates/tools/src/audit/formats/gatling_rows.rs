@@ -6,9 +6,9 @@
 //! the first is the start and the last the end. Rows of assertions come before that of the run.
 //! There are no status codes: `OK` means that a check held.
 
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::page::Page;
-use crate::audit::rows::{Line, Said, Sampled, lines};
+use crate::audit::rows::{Line, RequestOutcome, Sampled, lines};
 use crate::audit::unread::Unread;
 use model::audit::{Counts, Loop, Meaning, RateIs, Since};
 use std::io::{self, BufRead};
@@ -53,7 +53,7 @@ fn kind<'a>(cells: &[&'a str]) -> Option<(&'a str, usize)> {
     Some((cells[at], at))
 }
 
-fn read(source: &mut dyn BufRead) -> Result<Told, Unread> {
+fn read(source: &mut dyn BufRead) -> Result<Reported, Unread> {
     let (mut sampled, mut runs) = (Sampled::default(), 0);
     lines(source, |line| {
         let cells: Vec<&str> = line.text.split('\t').take(CELLS_MAX).collect();
@@ -78,7 +78,7 @@ fn read(source: &mut dyn BufRead) -> Result<Told, Unread> {
         edge_s: Some(0.0),
         ..Meaning::default()
     };
-    Ok(Ok(sampled.told(Since::Send, 1e-3, meaning)))
+    Ok(Ok(sampled.foreign(Since::Send, 1e-3, meaning)))
 }
 
 const FIRST_VERSION: &str = "a log of Gatling 1; those of 2.0 to 3.10 are read";
@@ -99,8 +99,8 @@ fn add(sampled: &mut Sampled, cells: &[&str], at: usize, line: &Line<'_>) -> Res
     };
     let is_good = status == "OK";
     let status = if is_good { "200" } else { "KO" };
-    let said = Said { status, is_good, line: line.number };
-    sampled.add((end_ms - start_ms) / 1e3, Some((start_ms / 1e3, end_ms / 1e3)), &said);
+    let outcome = RequestOutcome { status, is_good, line: line.number };
+    sampled.add((end_ms - start_ms) / 1e3, Some((start_ms / 1e3, end_ms / 1e3)), &outcome);
     Ok(())
 }
 
@@ -111,12 +111,12 @@ mod tests {
     use crate::audit::unread::Unread;
     use model::audit::{Foreign, Given, Outcome};
 
-    fn told(text: &str) -> Result<Foreign, Unread> {
+    fn read_log(text: &str) -> Result<Foreign, Unread> {
         read(&mut text.as_bytes(), &Given::default())
     }
 
     fn figures(text: &str) -> [f64; 4] {
-        let told = told(text).unwrap();
+        let told = read_log(text).unwrap();
         let max = told.latencies[0].max.clone();
         [told.requests, told.failed, max, told.duration_s].map(|one| one.unwrap().value)
     }
@@ -157,16 +157,16 @@ mod tests {
         for row in
             ["REQUEST\t\tget\t12:00\t12:01\tOK\t \n", "REQUEST\tget\tOK\n", "REQUEST\t1\t2\n"]
         {
-            let error = told(&format!("{run}{good}{row}{good}")).unwrap_err();
+            let error = read_log(&format!("{run}{good}{row}{good}")).unwrap_err();
             assert!(matches!(error, Unread::Row { line: 3, .. }), "{row}: {error}");
         }
-        assert!(told(&format!("{run}{good}REQUEST\t\tge")).is_ok(), "the log was cut");
+        assert!(read_log(&format!("{run}{good}REQUEST\t\tge")).is_ok(), "the log was cut");
         for (log, words) in [
             (format!("{run}{good}{run}{good}"), "second row RUN"),
             ("ACTION\ts\t1\tget\t1\t2\t3\t4\tOK\t\n".to_string(), "Gatling 1"),
             ("\0\0\0\0\u{6}3.12.0\0\0\0\u{3}a.B".to_string(), "js/stats.json"),
         ] {
-            let error = told(&log).unwrap_err().to_string();
+            let error = read_log(&log).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
     }
@@ -176,7 +176,7 @@ mod tests {
         let log = "RUN\ta.B\tb\t1700000000000\t \t3.10.5\n\
                    REQUEST\t\tget\t1700000000000\t1700000000250\tOK\t \n\
                    REQUEST\t\tget\t1700000000300\t1700000000250\tOK\t \n";
-        let of = account("-".into(), String::new(), told(log).unwrap(), &Given::default());
+        let of = account("-".into(), String::new(), read_log(log).unwrap(), &Given::default());
         let min = of.claims.iter().find(|claim| claim.name == "min").unwrap();
         assert_eq!((min.outcome, min.figure.line), (Outcome::Impossible, 3));
     }

@@ -3,7 +3,7 @@
 //! Source: as for the JSON (`gatling_json.rs`). A dash is not a figure.
 
 use super::gatling_json::finish;
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{count, digits, rounded, scaled};
 use model::audit::{Figure, Latencies, Percentile};
@@ -51,7 +51,7 @@ fn ms(text: &str, line: u64) -> Option<Figure> {
     Some(scaled(digits(text)?, 1e-3, line, text))
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let counts = row(page, "> request count").ok_or("request count")?;
     let all = value(counts, 0, count).ok_or("request count")?;
     let first = |labels: [&str; 2], read| {

@@ -5,7 +5,7 @@
 //! connection that ended are not repeated. Latencies are from submit to the end of the stream, of
 //! at most a million requests. `-m` is not printed.
 
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{bytes, count, rounded, seconds};
 use model::audit::{
@@ -38,7 +38,7 @@ fn is(page: Page<'_>) -> bool {
     page.holds("finished in ") && page.holds(" req/s") && page.holds("status codes:")
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let finished = page.starting("finished in ").ok_or("line `finished in ..`")?;
     let counts = page.starting("requests:").ok_or("line `requests: ..`")?;
     let of = |name: &str| counts.before(name).and_then(|spot| spot.read(count));

@@ -3,7 +3,7 @@
 //! Source: HdrHistogram `outputPercentileDistribution`: value (milliseconds), share, count up to
 //! it, 1/(1-share). A share without a row lies between the rows around it.
 
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{digits, scaled};
 use model::audit::{Figure, Foreign, Latencies, Percentile, Since};
@@ -32,7 +32,7 @@ struct Row {
     count: f64,
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let rows: Vec<Row> = page.below("TotalCount").filter_map(row).take(100_000).collect();
     let last = rows.last().ok_or("row of the table")?;
     let samples = Figure::exact(last.count, last.value.line);

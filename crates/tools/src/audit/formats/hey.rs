@@ -6,7 +6,7 @@
 //! 0.1 ms. Connections are not printed.
 
 use super::oha_text::{percentile, reversed};
-use super::{Format, Reader, Told, bracketed, total};
+use super::{Format, Reader, Reported, bracketed, total};
 use crate::audit::checks::open;
 use crate::audit::page::Page;
 use crate::audit::printed::{bytes, rounded, seconds};
@@ -43,7 +43,7 @@ fn is(page: Page<'_>) -> bool {
         && page.starting("Success rate:").is_none()
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let statuses = bracketed(page, "Status code distribution:");
     let errors = reversed(page, "Error distribution:");
     let (kept, lost) = (total(&statuses), total(&errors));

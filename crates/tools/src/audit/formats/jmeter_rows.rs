@@ -8,10 +8,10 @@
 //! scripts set it. JMeter leaves the row of a transaction, which is a sum of others, out of its own
 //! totals.
 
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::instant::{ACCEPTED, Instant};
 use crate::audit::page::Page;
-use crate::audit::rows::{Bounded, Said, Sampled};
+use crate::audit::rows::{Bounded, RequestOutcome, Sampled};
 use crate::audit::unread::Unread;
 use csv::StringRecord;
 use model::audit::{Counts, Figure, Loop, Meaning, RateIs, Since};
@@ -189,7 +189,7 @@ fn begin(source: &mut dyn BufRead) -> Result<Option<(Columns, u64, Vec<u8>)>, Un
 /// The most bytes of a heading.
 const HEADING_MAX: u64 = 64 << 10;
 
-fn read(source: &mut dyn BufRead) -> Result<Told, Unread> {
+fn read(source: &mut dyn BufRead) -> Result<Reported, Unread> {
     let Some((columns, before, first)) = begin(source)? else { return Ok(Err("heading")) };
     if columns.elapsed.is_none() {
         return Ok(Err("column elapsed; set jmeter.save.saveservice.time=true"));
@@ -213,7 +213,7 @@ fn read(source: &mut dyn BufRead) -> Result<Told, Unread> {
     }
     match refused {
         Some(error) if rows.get_ref().is_ended() => Err(error),
-        _ => sums.told(),
+        _ => sums.foreign(),
     }
 }
 
@@ -284,13 +284,13 @@ impl Sums {
             self.sampled.span_step_s = self.sampled.span_step_s.max(start.step_s);
         }
         let span = start.map(|start| (start.seconds, start.seconds + took_ms / 1e3));
-        self.sampled.add(took_ms / 1e3, span, &Said { status: &status, is_good, line });
+        self.sampled.add(took_ms / 1e3, span, &RequestOutcome { status: &status, is_good, line });
         self.threads_max = self.threads_max.max(threads.unwrap_or(0.0));
         self.received += bytes.unwrap_or(0.0);
         Ok(())
     }
 
-    fn told(self) -> Result<Told, Unread> {
+    fn foreign(self) -> Result<Reported, Unread> {
         if self.sampled.count() == 0 && self.has_transactions {
             let why = "only rows of transactions; turn off Generate parent sample";
             return Err(io::Error::other(why).into());
@@ -305,7 +305,7 @@ impl Sums {
             edge_s: Some(0.0),
             ..Meaning::default()
         };
-        let mut told = self.sampled.told(Since::Send, 1e-3, meaning);
+        let mut told = self.sampled.foreign(Since::Send, 1e-3, meaning);
         let counted = |value: f64| (value > 0.0).then(|| Figure::exact(value, 0));
         (told.connections, told.bytes) = (counted(self.threads_max), counted(self.received));
         Ok(Ok(told))
@@ -337,7 +337,7 @@ mod tests {
     use crate::audit::unread::Unread;
     use model::audit::{Account, Foreign, Given, Outcome};
 
-    fn told(rows: &str) -> Result<Foreign, Unread> {
+    fn read_rows(rows: &str) -> Result<Foreign, Unread> {
         let text = format!(
             "timeStamp,elapsed,label,responseCode,responseMessage,success,bytes,allThreads\n{rows}"
         );
@@ -345,7 +345,7 @@ mod tests {
     }
 
     fn judged(rows: &str) -> Account {
-        account("-".into(), String::new(), told(rows).unwrap(), &Given::default())
+        account("-".into(), String::new(), read_rows(rows).unwrap(), &Given::default())
     }
 
     fn figure(of: &Account, name: &str) -> (f64, Outcome) {
@@ -387,11 +387,11 @@ mod tests {
         for message in
             ["Number of samples in transaction : 2", "\"Number of samples in transaction\""]
         {
-            let error = told(&format!("1000,30,t,200,{message},true,198,2\n")).unwrap_err();
+            let error = read_rows(&format!("1000,30,t,200,{message},true,198,2\n")).unwrap_err();
             let expected = "only rows of transactions; turn off Generate parent sample";
             assert_eq!(error.to_string(), expected);
         }
-        let error = told("").unwrap_err().to_string();
+        let error = read_rows("").unwrap_err().to_string();
         assert!(error.contains("has no sample of a request"), "{error}");
     }
 

@@ -5,7 +5,7 @@
 //! duration whole seconds; the rate is computed from milliseconds, and printed with the decimal
 //! mark of the user's language.
 
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{count, digits, rounded, scaled};
 use model::audit::{Counts, Figure, Foreign, Latencies, Meaning, RateIs, Since};
@@ -36,7 +36,7 @@ fn last(page: Page<'_>) -> Option<Spot<'_>> {
     lines.filter(|spot| spot.text.contains("Avg:")).last()
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let line = last(page).ok_or("line `summary = ..`")?;
     let after = |label: &str| line.after(label);
     let all = after("summary =").and_then(|spot| spot.read(count)).ok_or("number of samples")?;

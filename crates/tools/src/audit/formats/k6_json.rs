@@ -7,7 +7,7 @@
 //! may make several requests. A threshold is `{"ok": false}` when it was crossed, and `true` in the
 //! older layout of `--summary-export`.
 
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::document::{Node, Object};
 use model::audit::{Counts, Figure, Foreign, Latencies, Loop, Meaning, Percentile, Since};
 use model::maps::IntoMap;
@@ -52,7 +52,7 @@ fn metrics<'a>(root: &Object<'a>) -> Metrics<'a> {
 
 const METRICS_MAX: usize = 10_000;
 
-fn read(root: &Object<'_>) -> Told {
+fn read(root: &Object<'_>) -> Reported {
     let metrics = metrics(root);
     let requests = metrics.get("http_reqs").ok_or("metric http_reqs")?;
     let count = requests.count("count").ok_or("count of http_reqs")?;

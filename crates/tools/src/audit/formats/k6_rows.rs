@@ -3,9 +3,9 @@
 //! Source: k6 1.8 `output/json`. The distribution is built here from the points of
 //! `http_req_duration`; `k6_json.rs` says what they mean.
 
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::page::Page;
-use crate::audit::rows::{Line, Said, Sampled, lines};
+use crate::audit::rows::{Line, RequestOutcome, Sampled, lines};
 use crate::audit::unread::Unread;
 use jiff::Timestamp;
 use model::audit::{Counts, Figure, Foreign, Loop, Meaning, RateIs, Since};
@@ -61,7 +61,7 @@ struct Sums {
     received: f64,
 }
 
-fn read(source: &mut dyn BufRead) -> Result<Told, Unread> {
+fn read(source: &mut dyn BufRead) -> Result<Reported, Unread> {
     let mut sums = Sums::default();
     lines(source, |line| {
         // Lines of a log may be among them.
@@ -74,7 +74,7 @@ fn read(source: &mut dyn BufRead) -> Result<Told, Unread> {
             Err(_) => Err(Unread::row(line.number, "row", line.text, "a point of k6 as JSON")),
         }
     })?;
-    Ok(sums.told())
+    Ok(sums.foreign())
 }
 
 impl Sums {
@@ -100,8 +100,8 @@ impl Sums {
                 let start_s = end_s.map(|end| end - value / 1e3);
                 let span = start_s.zip(end_s);
                 let is_good = super::is_good(status);
-                let said = Said { status, is_good, line: line.number };
-                self.sampled.add(value / 1e3, span, &said);
+                let outcome = RequestOutcome { status, is_good, line: line.number };
+                self.sampled.add(value / 1e3, span, &outcome);
             }
             "http_reqs" => self.requests += value,
             "iterations" => self.iterations += value,
@@ -113,7 +113,7 @@ impl Sums {
         Ok(())
     }
 
-    fn told(self) -> Told {
+    fn foreign(self) -> Reported {
         if self.requests < 1.0 {
             return Err("point of http_reqs");
         }
@@ -131,7 +131,7 @@ impl Sums {
             connections: counted(users),
             dropped: counted(self.dropped),
             bytes: counted(bytes),
-            ..self.sampled.told(Since::Send, 0.0, meaning)
+            ..self.sampled.foreign(Since::Send, 0.0, meaning)
         };
         super::k6_json::of_iterations(&mut told, &requests, iterations.as_ref());
         Ok(told)

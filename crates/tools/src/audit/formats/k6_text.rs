@@ -6,7 +6,7 @@
 //! a scenario with stages (`Up to 300.00 iterations/s`).
 
 use super::k6_json::{finish, of_iterations};
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{bytes, count, digits, go_duration, rounded, seconds};
 use model::audit::{Figure, Foreign, Latencies, Percentile, Since};
@@ -78,7 +78,7 @@ fn scenario(page: Page<'_>) -> Option<Spot<'_>> {
     listed.next().filter(|_| listed.next().is_none())
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let requests = metric(page, "http_reqs").ok_or("metric http_reqs")?;
     let words = requests.words();
     let number = |index: usize, read: fn(&str, u64) -> Option<Figure>| {

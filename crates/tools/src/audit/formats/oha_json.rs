@@ -5,7 +5,7 @@
 //! counts every response as a success. Times are of responses of any status, in nanoseconds, kept
 //! individually. With `--latency-correction` they count from when the request was released.
 
-use super::{Format, Reader, Told, tallies, total};
+use super::{Format, Reader, Reported, tallies, total};
 use crate::audit::document::Object;
 use model::audit::{Counts, Figure, Foreign, Latencies, Meaning, Percentile, RateIs, Since, Tally};
 
@@ -33,7 +33,7 @@ fn is(root: &Object<'_>) -> bool {
     summary.is_some_and(|summary| summary.has(&["requestsPerSec", "successRate"]))
 }
 
-fn read(root: &Object<'_>) -> Told {
+fn read(root: &Object<'_>) -> Reported {
     let summary = root.object("summary").ok_or("summary")?;
     let statuses = tallies(root, "statusCodeDistribution");
     let errors = tallies(root, "errorDistribution");

@@ -4,7 +4,7 @@
 //! unit in newer versions.
 
 use super::oha_json::finish;
-use super::{Format, Reader, Told, bracketed, total};
+use super::{Format, Reader, Reported, bracketed, total};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{bytes, digits, rounded, scaled, seconds};
 use model::audit::{Figure, Foreign, Latencies, Percentile, Since};
@@ -32,7 +32,7 @@ fn is(page: Page<'_>) -> bool {
     page.starting("Success rate:").is_some() && page.starting("Requests/sec:").is_some()
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let statuses = bracketed(page, "Status code distribution:");
     let errors = reversed(page, "Error distribution:");
     let responses = total(&statuses);

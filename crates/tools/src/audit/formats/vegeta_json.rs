@@ -5,7 +5,7 @@
 //! last. Percentiles are from a t-digest, before 2018 from another sketch. A latency counts from
 //! when a worker took the request. With `-max-workers` the load waits for responses.
 
-use super::{Format, Reader, Told, tallies, total};
+use super::{Format, Reader, Reported, tallies, total};
 use crate::audit::document::Object;
 use model::audit::{
     Counts, Figure, Foreign, Latencies, Meaning, Percentile, RateIs, Since, Sum, Tally,
@@ -34,7 +34,7 @@ fn is(root: &Object<'_>) -> bool {
     root.has(&["latencies", "bytes_in", "success", "status_codes"])
 }
 
-fn read(root: &Object<'_>) -> Told {
+fn read(root: &Object<'_>) -> Reported {
     let requests = root.count("requests").ok_or("requests")?;
     let statuses = tallies(root, "status_codes");
     let good = total(statuses.iter().filter(|one| super::is_good(&one.name)));

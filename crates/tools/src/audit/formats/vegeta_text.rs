@@ -6,7 +6,7 @@
 //! seconds.
 
 use super::vegeta_json::{DIGEST_RANK, finish};
-use super::{Format, Reader, Told, total};
+use super::{Format, Reader, Reported, total};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{count, digits, go_duration, rounded, scaled};
 use model::audit::{Figure, Foreign, Latencies, Percentile, Since, Sum, Tally};
@@ -31,7 +31,7 @@ fn is(page: Page<'_>) -> bool {
     ["Requests", "Latencies"].iter().all(|label| Row::of(page, label).is_some())
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let row = |label: &str| Row::of(page, label);
     let requests = row("Requests").and_then(|row| row.figure("total", count)).ok_or("requests")?;
     let statuses = row("Status Codes").map(statuses).unwrap_or_default();

@@ -7,7 +7,7 @@
 //! is in no latency. A script can pipeline, which the output does not show. `-c` is divided by
 //! `-t`, and the remainder is dropped.
 
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{bytes, count, rounded, seconds};
 use model::audit::{
@@ -38,7 +38,7 @@ fn is(page: Page<'_>) -> bool {
     page.holds("Thread Stats") && page.holds(" requests in ")
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let mut told = frame(page)?;
     let mut latency = moments(page).unwrap_or_default();
     latency.percentiles = page.below("Latency Distribution").map_while(percentile).collect();
@@ -151,13 +151,13 @@ mod tests {
 
     const RESETTING: &str = include_str!("../../../../../bench/fixtures/wrk-resetting.txt");
 
-    fn told(text: &str) -> Foreign {
+    fn read_text(text: &str) -> Foreign {
         read(&mut text.as_bytes(), &Given::default()).unwrap()
     }
 
     #[test]
     fn every_figure_is_read_with_its_line() {
-        let told = told(RESETTING);
+        let told = read_text(RESETTING);
         assert_eq!((told.tool.as_str(), told.format.as_str()), ("wrk", "wrk"));
         assert_eq!(told.url.as_deref(), Some("http://127.0.0.1:18131/"));
         let figures = told.figures().into_iter();
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn bad_statuses_are_no_good_responses() {
-        let told = told(include_str!("../../../../../bench/fixtures/wrk-404.txt"));
+        let told = read_text(include_str!("../../../../../bench/fixtures/wrk-404.txt"));
         assert_eq!(told.good.unwrap().value, 0.0);
         assert_eq!(told.failed.unwrap().value, 108_590.0);
     }

@@ -6,7 +6,7 @@
 //! due and not sent at the end are counted nowhere.
 
 use super::wrk::{frame, moments, percentile};
-use super::{Format, Reader, Told};
+use super::{Format, Reader, Reported};
 use crate::audit::page::Page;
 use crate::audit::printed::{count, digits, scaled};
 use model::audit::{Figure, Latencies, Loop, Percentile, Since};
@@ -41,7 +41,7 @@ fn is(page: Page<'_>) -> bool {
     page.holds(" requests in ") && marks.iter().any(|mark| page.holds(mark))
 }
 
-fn read(page: Page<'_>) -> Told {
+fn read(page: Page<'_>) -> Reported {
     let mut told = frame(page)?;
     let mut latency = spectrum(page, RECORDED).unwrap_or_default();
     let row = moments(page).unwrap_or_default();

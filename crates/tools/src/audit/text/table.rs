@@ -1,6 +1,6 @@
 //! Tables of a text: Markdown, tabs, or columns between spaces, below a heading that names figures.
 
-use super::Told;
+use super::TextFigure;
 use super::prose::{rank, trimmed};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{data_unit, digits, per_second, rounded, scaled, second_unit};
@@ -29,7 +29,7 @@ enum Column {
 }
 
 /// Accounts of all tables, and the lines that belong to a table.
-pub(super) fn rows(page: Page<'_>) -> (Vec<(u64, Vec<Told>)>, BTreeSet<u64>) {
+pub(super) fn rows(page: Page<'_>) -> (Vec<(u64, Vec<TextFigure>)>, BTreeSet<u64>) {
     let (mut rows, mut lines) = (Vec::new(), BTreeSet::new());
     let mut heading: Option<Vec<Column>> = None;
     for spot in page.lines() {
@@ -132,9 +132,9 @@ fn column(cell: &str) -> Column {
 
 /// The figures of a row. With fewer cells than columns it is not a row; with more, the words in
 /// front are its name.
-fn row(columns: &[Column], cells: &[&str], spot: Spot<'_>) -> Option<Vec<Told>> {
+fn row(columns: &[Column], cells: &[&str], spot: Spot<'_>) -> Option<Vec<TextFigure>> {
     let extra = cells.len().checked_sub(columns.len())?;
-    let told: Vec<Told> = columns
+    let told: Vec<TextFigure> = columns
         .iter()
         .zip(&cells[extra..])
         .filter_map(|(column, cell)| figure(*column, cell.trim_matches(['*', '`', ' ']), spot.line))
@@ -144,7 +144,7 @@ fn row(columns: &[Column], cells: &[&str], spot: Spot<'_>) -> Option<Vec<Told>> 
     (!told.is_empty()).then_some(told)
 }
 
-fn figure(column: Column, cell: &str, line: u64) -> Option<Told> {
+fn figure(column: Column, cell: &str, line: u64) -> Option<TextFigure> {
     let is_below = cell.starts_with('<');
     let bare = cell.trim_start_matches(['<', '~', '≈']).trim();
     let below = |figure: Figure| Figure { low: if is_below { 0.0 } else { figure.low }, ..figure };
@@ -164,14 +164,14 @@ fn figure(column: Column, cell: &str, line: u64) -> Option<Told> {
         Column::Rate(factor) => {
             let number = digits(bare)?;
             let is_bare = number.rest.trim().is_empty();
-            Told::Rate(match factor > 1.0 && is_bare {
+            TextFigure::Rate(match factor > 1.0 && is_bare {
                 true => scaled(number, factor, line, cell),
                 false => rounded(bare, line)?,
             })
         }
-        Column::Connections => Told::Connections(count()?),
-        Column::Depth => Told::Depth(count()?),
-        Column::InFlight => Told::InFlight(count()?),
+        Column::Connections => TextFigure::Connections(count()?),
+        Column::Depth => TextFigure::Depth(count()?),
+        Column::InFlight => TextFigure::InFlight(count()?),
         Column::BytesRate(factor, size) => {
             let number = digits(bare)?;
             let own = number.rest.split_whitespace().next().filter(|word| !word.starts_with('('));
@@ -179,11 +179,11 @@ fn figure(column: Column, cell: &str, line: u64) -> Option<Told> {
                 None | Some("") => factor * size,
                 Some(unit) => own_unit(unit, size)?,
             };
-            Told::BytesRate(scaled(number, scale, line, cell))
+            TextFigure::BytesRate(scaled(number, scale, line, cell))
         }
-        Column::Mean(unit) => Told::Mean(time(unit)?),
-        Column::Max(unit) => Told::Max(time(unit)?),
-        Column::Rank(share, unit) => Told::Rank(share, time(unit)?),
+        Column::Mean(unit) => TextFigure::Mean(time(unit)?),
+        Column::Max(unit) => TextFigure::Max(time(unit)?),
+        Column::Rank(share, unit) => TextFigure::Rank(share, time(unit)?),
         Column::Other => return None,
     })
 }

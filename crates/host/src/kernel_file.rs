@@ -54,13 +54,13 @@ enum FileLayout {
 
 /// A path and, once read, the open file behind it.
 #[derive(Debug)]
-pub struct Kept {
+pub struct KernelFile {
     path: PathBuf,
     file: Option<File>,
     shape: FileLayout,
 }
 
-impl Kept {
+impl KernelFile {
     /// A file that the kernel produces as a whole. It is opened by the first read.
     pub fn one_piece(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), file: None, shape: FileLayout::OnePiece }
@@ -142,7 +142,7 @@ mod tests {
     fn a_file_longer_than_a_page_is_read_whole_and_again() {
         let path = std::env::temp_dir().join(format!("probe-kept-{}", std::process::id()));
         std::fs::write(&path, vec![b'x'; 10_000]).unwrap();
-        let mut kept = Kept::records(&path);
+        let mut kept = KernelFile::records(&path);
         assert_eq!(kept.read(<[u8]>::len).unwrap(), 10_000);
         std::fs::write(&path, b"short").unwrap();
         assert_eq!(kept.read(<[u8]>::to_vec).unwrap(), b"short");
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_gone_and_named() {
-        let mut kept = Kept::one_piece("/proc/0/stat");
+        let mut kept = KernelFile::one_piece("/proc/0/stat");
         assert!(is_gone(&kept.read(<[u8]>::len).unwrap_err()));
         let error = kept.parse(|_| Ok(())).unwrap_err();
         assert_eq!(error.source, "/proc/0/stat");
