@@ -1,5 +1,4 @@
-//! The same load watched from outside and from inside the server's container: are the verdicts the
-//! same?
+//! A load watched from outside and from inside the server's container: are the verdicts the same?
 
 use crate::label::Label;
 use crate::options::BesideOptions;

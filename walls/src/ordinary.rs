@@ -111,8 +111,8 @@ fn placed(dice: &mut Dice, mut server: Program, client: &str) -> Setup {
     setup
 }
 
-/// The same for a server that takes so much CPU time that a generator on the same CPUs would be
-/// late.
+/// A run of a server that takes so much CPU time that a generator on the same CPUs would be late:
+/// pinned to its CPU, or in a container that is watched from outside.
 fn apart(dice: &mut Dice, server: Program, client: &str) -> Setup {
     at(dice.whole("placement", 0, SHARED - 1), server, client)
 }
@@ -124,7 +124,7 @@ fn at(place: u32, server: Program, client: &str) -> Setup {
     setup
 }
 
-/// The same with a service that the server calls.
+/// The setup with a service that the server calls.
 fn asking(service: Program, mut setup: Setup) -> Setup {
     setup.downstream = Some(service);
     setup

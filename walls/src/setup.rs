@@ -22,7 +22,7 @@ pub enum Host {
 pub struct Allowance {
     /// CPU quota in CPUs, per period of 100 ms; absent when unlimited.
     pub quota: Option<f64>,
-    /// The same in the parent group.
+    /// CPU quota of the parent group in CPUs, per period of 100 ms; absent when unlimited.
     pub parent_quota: Option<f64>,
     /// Weight against other programs on the same CPU; the stage as a whole has a high one.
     pub weight: Option<u64>,
@@ -241,7 +241,7 @@ impl Setup {
         if asked == Watch::Probe { self.watch } else { asked }
     }
 
-    /// The same, with levels of the kept run that last at least this many seconds.
+    /// The setup with levels of the kept run that last at least this many seconds.
     pub fn lasting(mut self, seconds_min: f64) -> Self {
         let words = &mut self.client.words;
         let last = words.iter().position(|word| word == "-d").and_then(|at| words.get_mut(at + 1));
@@ -254,7 +254,7 @@ impl Setup {
         self
     }
 
-    /// The same with another command line for the proof.
+    /// The setup with another command line for the proof.
     pub fn proven_by(mut self, client: &str) -> Self {
         self.client.proof_words = words(client);
         self

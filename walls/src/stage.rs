@@ -87,7 +87,7 @@ pub fn contained(container: u32) -> Option<u32> {
 }
 
 impl Seat<'_> {
-    /// The same as options of `walls seat`.
+    /// The seat as options of `walls seat`.
     fn words(&self) -> Vec<String> {
         let Allowance { quota, parent_quota, weight, .. } = self.allowance;
         let options = [

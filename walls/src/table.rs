@@ -206,7 +206,7 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The same as a page of the documentation.
+/// The table as a page of the documentation.
 pub fn page(scored: &[Scored], when: &str) -> String {
     let mut out = String::from(
         "# Walls: how often the verdict is right\n\n\

@@ -85,7 +85,7 @@ impl<'r> Comparison<'r> {
         self.ratio(above, below, |measured| Some(measured.cost_ns(figure)))
     }
 
-    /// The same as one value for each round that has both.
+    /// Cost over cost: one value for each round that has both.
     pub fn cost_ratios(&self, above: &str, below: &str) -> Vec<f64> {
         let figure = self.result.row.figure;
         let costs = |name| self.values(name, |measured| Some(measured.cost_ns(figure)));

@@ -36,7 +36,7 @@ impl Peers {
         Self::gather_only(supervisor, setting, &all)
     }
 
-    /// The same for some of them.
+    /// Looks for the wanted peers, and installs missing ones on request.
     pub fn gather_only(
         supervisor: &mut Supervisor,
         setting: &Setting,

@@ -79,7 +79,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The same seed gives the same numbers.
+    /// A generator; equal seeds give equal numbers.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }

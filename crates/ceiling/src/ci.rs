@@ -55,7 +55,7 @@ impl Ci {
         written
     }
 
-    /// The same for a command that measured nothing: its failure is the result.
+    /// Writes the reports of a command that measured nothing: its failure is the result.
     pub fn write_failure(self, title: &str, why: &str) {
         let report = Report::of_failure(title, why);
         let _ = self.write(&report, &markdown::of_failure(&report));

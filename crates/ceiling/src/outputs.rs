@@ -105,7 +105,7 @@ impl Replaced {
         self.write_with(|file| file.write_all(bytes))
     }
 
-    /// The same, with a function that writes in pieces.
+    /// Writes the whole file with a function that writes in pieces, or leaves the old one in place.
     pub fn write_with(
         mut self,
         write: impl FnOnce(&mut File) -> io::Result<()>,

@@ -36,7 +36,7 @@ pub fn run(asked: &dyn Ask, words: &[String]) -> Result<Code, Failure> {
     run_drawn(asked, words, Drawn::AsOurs)
 }
 
-/// The same with another layout of the text.
+/// Runs a trial, writes every output that the options ask for, and prints the text in a layout.
 pub fn run_drawn(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<Code, Failure> {
     let options = asked.options();
     let ci = Ci::open(&options.ci)?;

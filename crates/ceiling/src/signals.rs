@@ -20,7 +20,8 @@ const BEING_PUT_BACK: &[u8] = b"\nceiling: putting back what was changed, then e
 enum Act {
     /// The run sees the flag and ends in order.
     Wait,
-    /// The same, and a message says why the program does not end at once.
+    /// The run sees the flag and ends in order, and a message says why the program does not end at
+    /// once.
     Tell,
     /// The program ends now.
     End,

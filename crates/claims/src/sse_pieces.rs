@@ -37,7 +37,7 @@ pub fn hold(bytes: &[u8]) {
     assert_eq!(whole, events(bytes, usize::from(choice) + 1), "pieces changed it");
     assert_eq!(whole, events(bytes, 1), "single bytes changed it");
 
-    // The same bytes as the data of one event.
+    // These bytes as the data of one event.
     if bytes.iter().any(|byte| matches!(byte, b'\n' | b'\r')) || !is_plain(bytes) {
         return;
     }

@@ -137,7 +137,7 @@ impl Crew {
         Self::start_as(job, Role::Asking)
     }
 
-    /// The same, for connections with another role.
+    /// Starts all workers for connections with a role, idle, and returns when each is ready.
     pub fn start_as(job: &Job, role: Role) -> Result<Self, StartError> {
         let threads = job.share.workers();
         let mut members = Members(Vec::with_capacity(threads as usize));

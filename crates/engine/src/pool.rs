@@ -191,7 +191,7 @@ impl<T> Pool<T> {
         &mut self.slots[slot as usize].state
     }
 
-    /// The same, read-only.
+    /// The loop's state of a slot, read-only.
     #[inline]
     pub fn state_of(&self, slot: SlotId) -> &T {
         &self.slots[slot as usize].state
@@ -226,7 +226,7 @@ impl<T> Pool<T> {
         self.counts
     }
 
-    /// The same, mutable, for counts that the loop keeps itself.
+    /// Connections as they are now, mutable, for counts that the loop keeps itself.
     pub fn counts_mut(&mut self) -> &mut Connections {
         &mut self.counts
     }

@@ -104,7 +104,7 @@ pub fn window_begin_ns(level: &Level) -> u64 {
     BEGIN_NS + level.connect_ns + level.warmup_ns
 }
 
-/// The same, and shows each tick as it comes.
+/// Runs one level against a server with faults, and shows each tick as it comes.
 pub fn simulate_seen(
     job: &Job,
     level: Level,

@@ -155,8 +155,8 @@ fn an_empty_line_after_a_response_changes_nothing_at_any_depth() {
     }
 }
 
-/// The same name at depth 1, where they come while nothing or the next request is in flight, and in
-/// a pipeline, where they are in the place of the next response.
+/// Bytes that come while nothing or the next request is in flight (depth 1), or in the place of the
+/// next response (a pipeline), have one name.
 #[test]
 fn bytes_that_no_request_asked_for_have_the_same_name_at_any_depth() {
     let head = "Content-Length: 5\r\n\r\n";

@@ -42,7 +42,7 @@ pub fn is_nothing(point: &Point, figure: Figure) -> bool {
     figure == Figure::Rate && point.is_asked() && rate_asked(point) == Some(0.0)
 }
 
-/// The same for another tool, by its own counts.
+/// Whether another tool's rate is zero because nothing good came, by its own counts.
 pub fn is_nothing_of_tool(tool: &ToolRun, figure: Figure) -> bool {
     let is_asked = tool.failures().is_some_and(|(ended, _)| ended > 0);
     figure == Figure::Rate && is_asked && tool.figure(figure) == Some(0.0)

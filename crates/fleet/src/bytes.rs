@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// The same as an array.
+    /// The next bytes as an array.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let bytes = self.raw(N)?;
         bytes.try_into().map_err(|_| Malformed::Short)

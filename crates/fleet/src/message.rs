@@ -100,7 +100,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The same with texts that are safe for a terminal, because an agent may be hostile.
+    /// With texts that are safe for a terminal, because an agent may be hostile.
     pub fn printable(self) -> Self {
         let safe = |text: String| printable(&text);
         let all = |texts: Vec<String>| texts.into_iter().map(safe).collect();
@@ -326,7 +326,7 @@ pub enum Report {
 }
 
 impl Report {
-    /// The same with texts that are safe for a terminal, because an agent may be hostile.
+    /// With texts that are safe for a terminal, because an agent may be hostile.
     pub fn printable(self) -> Self {
         match self {
             Self::Refused(refusal) => {
@@ -375,7 +375,7 @@ pub enum Halt {
 }
 
 impl Halt {
-    /// The same with texts that are safe for a terminal.
+    /// With texts that are safe for a terminal.
     pub(crate) fn printable(self) -> Self {
         match self {
             Self::Stopped(why) => Self::Stopped(printable(&why)),

@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// After this time, nanoseconds, an agent sends items without an acknowledgement again:
 /// acknowledgements come with the beats of the controller, and two of them may be lost.
 pub const UP_AGAIN_NS: u64 = 800_000_000;
-/// The same for a controller: agents acknowledge at once.
+/// After this time, nanoseconds, a controller sends items without an acknowledgement again: agents
+/// acknowledge at once.
 pub const DOWN_AGAIN_NS: u64 = BEAT_NS;
 /// Longest time until an agent on a slow link sends again, nanoseconds.
 const UP_AGAIN_MAX_NS: u64 = 16_000_000_000;

@@ -121,8 +121,8 @@ pub fn chain(root: &Root, controller: &str, pid: u32) -> Result<Vec<Group>, Unre
     found.map_err(|why| crate::kernel_file::unreadable(&root.process(pid, "cgroup"), why))
 }
 
-/// The same, and none where the controller or the mount does not exist. What cannot be read is an
-/// error.
+/// The groups by which a controller may limit the process, innermost first; none where the
+/// controller or the mount does not exist. What cannot be read is an error.
 pub fn chain_if_there(
     root: &Root,
     controller: &str,

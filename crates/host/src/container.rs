@@ -35,7 +35,7 @@ pub fn of_process(root: &Root, pid: u32) -> Option<Container> {
     Some(Container { name, ..container })
 }
 
-/// The same from the groups alone, with a name where the group has it.
+/// The container of a process by its control groups alone, with a name where the group has it.
 pub fn of_groups(memberships: &[Membership]) -> Option<Container> {
     memberships.iter().find_map(|membership| of_path(&membership.path))
 }

@@ -99,8 +99,8 @@ impl KernelFile {
         }
     }
 
-    /// The same of a file that need not exist: nothing if the thing it belongs to does not, or no
-    /// longer.
+    /// Reads and parses a file that need not exist: nothing if the thing it belongs to does not, or
+    /// no longer.
     pub fn parse_if_there<T>(
         &mut self,
         parse: impl FnOnce(&[u8]) -> Result<T, ParseError>,

@@ -68,7 +68,7 @@ fn link(root: &Root, process: &str, kind: &str) -> Option<String> {
     Some(link.display().to_string())
 }
 
-/// The same for any process; nothing when it has ended or we may not inspect it.
+/// The namespace of this kind of a process; nothing when it has ended or we may not inspect it.
 pub fn of_process(root: &Root, kind: &str, pid: u32) -> Option<String> {
     link(root, &pid.to_string(), kind)
 }

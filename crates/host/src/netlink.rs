@@ -31,7 +31,7 @@ pub enum More {
 }
 
 impl More {
-    /// The same, except that what was received so far is enough.
+    /// What follows if what was received so far is enough: nothing more, unless the kernel refused.
     pub fn or_enough(self) -> Self {
         if self == Self::Follows { Self::Nothing } else { self }
     }

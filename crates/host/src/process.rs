@@ -92,18 +92,18 @@ pub fn stat(pid: u32) -> Result<Stat, Unreadable> {
     stat_on(&Root::default(), pid)
 }
 
-/// The same on a host whose files are elsewhere.
+/// The `stat` line of a process on a host whose files are elsewhere.
 pub fn stat_on(host: &Root, pid: u32) -> Result<Stat, Unreadable> {
     read(&host.process(pid, "stat"), parse_stat)
 }
 
-/// The same for a process or a thread that may have ended: nothing when it does not exist any more.
-/// What cannot be read for another reason is an error.
+/// The `stat` line of a process or a thread that may have ended: nothing when it does not exist any
+/// more. What cannot be read for another reason is an error.
 pub fn stat_if_there(id: u32) -> Result<Option<Stat>, Unreadable> {
     stat_if_there_on(&Root::default(), id)
 }
 
-/// The same on a host whose files are elsewhere.
+/// [`stat_if_there`] on a host whose files are elsewhere.
 pub fn stat_if_there_on(host: &Root, id: u32) -> Result<Option<Stat>, Unreadable> {
     let path = host.process(id, "stat");
     match std::fs::read(&path) {

@@ -34,7 +34,8 @@ fn owners() -> Vec<u32> {
     vec![0, rustix::process::geteuid().as_raw()]
 }
 
-/// The same for an owner and a mode, as seen by users that are trusted.
+/// Whether only the owner of a file with this owner and mode can write it, and the owner is one of
+/// the trusted users.
 fn decided_by(owner: u32, mode: u32, trusted: &[u32]) -> Result<(), Distrust> {
     match owner {
         _ if !trusted.contains(&owner) => Err(Distrust::Owner),
@@ -85,7 +86,7 @@ pub fn find(name: &str) -> io::Result<PathBuf> {
     find_in(name, env::split_paths(&path))
 }
 
-/// The same in other folders.
+/// The program of this name in the first of these folders that has it.
 pub fn find_in(name: &str, folders: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
     let mut refused = None;
     for program in folders.map(|folder| folder.join(name)).filter(|path| is_program(path)) {

@@ -29,7 +29,7 @@ impl Tree {
         Self::on(&Root::default(), root)
     }
 
-    /// The same on a host whose files are elsewhere.
+    /// The tree below a process of a host whose files are elsewhere.
     pub fn on(host: &Root, root: u32) -> Result<Self, Unreadable> {
         let mut tree = Self::unseen(host, root);
         tree.refresh()?;

@@ -58,7 +58,7 @@ pub struct Line {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// The same.
+    /// It is as it was.
     Same,
     /// It differs.
     Differs {

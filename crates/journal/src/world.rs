@@ -99,7 +99,7 @@ impl<'a> World<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// The same scope, with `cells` and `contrasts` of another result.
+    /// This scope, with `cells` and `contrasts` of another result.
     pub fn over(self, entry: &'a EntryFolder, result: &'a str) -> Self {
         Self { result: Some((entry, result)), ..self }
     }

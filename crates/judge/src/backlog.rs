@@ -88,7 +88,7 @@ mod tests {
     fn a_target_above_its_capacity_does_not_keep_up() {
         // 480/s planned, 400/s served over 800 connections, for 4 s.
         assert_eq!(keeps_up((400.0, 480.0), 4.0, (40.0, 296.0), 0), Some(false));
-        // The same over 50 connections: the surplus waits to be sent.
+        // Over 50 connections the surplus waits to be sent.
         assert_eq!(keeps_up((400.0, 480.0), 4.0, (50.0, 50.0), 270), Some(false));
         // 10/s planned, 8/s served, for 10 s.
         assert_eq!(keeps_up((8.0, 10.0), 10.0, (3.0, 19.0), 0), Some(false));

@@ -160,7 +160,7 @@ pub fn was_counted(wall: Named) -> bool {
     OddsTable::shipped().0.contains_key(&wall)
 }
 
-/// The same with the given counts.
+/// What the evidence leaves possible with the given counts, most probable first.
 pub fn weigh(table: &OddsTable, speaking: &Speaking) -> Vec<Alternative> {
     if !speaking.0.iter().flatten().any(|(_, spoke)| *spoke) {
         // Silence does not favour one wall over another.

@@ -124,7 +124,7 @@ fn whole_tenths(tenths: &[u64]) -> Vec<f64> {
     whole.iter().map(|count| *count as f64).collect()
 }
 
-/// The same for any series.
+/// The rates of parts of a window that depend little on each other, per second.
 fn independent_rates(tenths: &[u64], rate: f64) -> Vec<f64> {
     scaled(stats::independent_batches(&whole_tenths(tenths)), rate)
 }

@@ -30,7 +30,7 @@ use tune::{Host, Journal};
 const PERIOD: Duration = Duration::from_millis(500);
 /// How long a look waits for a process that makes changes, while others wait for the look.
 const BRIEFLY: Duration = Duration::from_millis(100);
-/// The same in a thread of its own.
+/// How long a look in a thread of its own waits for a process that makes changes.
 const PATIENTLY: Duration = Duration::from_secs(3);
 /// How often it tries again meanwhile.
 const STEP: Duration = Duration::from_millis(5);

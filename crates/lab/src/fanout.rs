@@ -32,7 +32,8 @@ const CLOCK_LOOKS: u32 = 5;
 pub enum Stamps {
     /// The wall clock of this host: what it shows when our clock shows zero, nanoseconds.
     Ours(i64),
-    /// The same for the server's host, as its probe reported it before the load.
+    /// The wall clock of the server's host, as its probe reported it before the load: what it shows
+    /// when our clock shows zero, nanoseconds.
     Far(i64),
     /// Why it is not known.
     Unknown(String),

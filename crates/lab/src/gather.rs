@@ -103,7 +103,7 @@ pub struct Gathered {
     fate_ns: u64,
     /// When the last tick of the window ended.
     last_tick_ns: u64,
-    /// The same of each worker.
+    /// When the last tick of the window of each worker ended.
     ended_ns: Vec<u64>,
     /// How long each worker polled the clock in the window, nanoseconds.
     pub spin_ns: Vec<u64>,

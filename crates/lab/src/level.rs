@@ -37,14 +37,15 @@ const PROGRESS_NS: u64 = 200_000_000;
 /// How long to wait for late readings of a window's end from the server's host, nanoseconds: as
 /// long as its probe may be silent before it counts as lost.
 const FAR_LATE_NS: u64 = remote::SILENCE_MAX.as_nanos() as u64;
-/// The same after an interrupt, nanoseconds.
+/// How long to wait for late readings from the server's host after an interrupt, nanoseconds.
 const FAR_LATE_INTERRUPTED_NS: u64 = 1_000_000_000;
 /// Connecting is over when nothing has changed for this long, nanoseconds.
 const CONNECT_STALL_NS: u64 = 2_500_000_000;
 /// Without any connection for this long the target counts as lost, nanoseconds.
 const LOST_NS: u64 = 1_500_000_000;
-/// The same for the end of a window, nanoseconds: longer than the longest pause before a refused
-/// connection is retried, which is a second.
+/// Without any connection for this long at the end of a window the target counts as lost,
+/// nanoseconds: longer than the longest pause before a refused connection is retried, which is a
+/// second.
 const LOST_AT_END_NS: u64 = 1_100_000_000;
 /// A worker may be this late with its last tick, or with any, nanoseconds.
 const LAST_TICK_NS: u64 = 5_000_000_000;

@@ -70,7 +70,7 @@ enum Raw {
     Endpoint { kind: ProfileKind, pid: Option<u32>, bytes: Vec<u8> },
     /// From `perf`, about processes that must have used CPU time.
     Perf(perf::Recorded),
-    /// The same about processes that may have been idle.
+    /// From `perf`, about processes that may have been idle.
     Beside(perf::Recorded),
 }
 

@@ -49,7 +49,7 @@ pub fn run(
     run_in(Setting::Live, trial, command, logs, stop, reporting)
 }
 
-/// The same, in any setting.
+/// Runs a trial in any setting; otherwise as [`run`].
 pub fn run_in(
     setting: Setting<'_>,
     trial: &Trial,

@@ -19,7 +19,7 @@ pub const DRAIN_MIN_NS: u64 = 2_000_000_000;
 pub struct Known<'a> {
     /// Latency of the good responses so far.
     pub latency: &'a Histogram,
-    /// The same for service time.
+    /// Service time of the good responses so far.
     pub service: &'a Histogram,
     /// Requests that failed so far.
     pub failed: u64,

@@ -91,7 +91,7 @@ impl<'a> RunBuilder<'a> {
         self.live_source(None)
     }
 
-    /// The same for this host, where the process of a tool may be the generator.
+    /// Where readings of this host come from; the process of a tool may be the generator.
     pub(crate) fn live_source(&self, tool_pid: Option<u32>) -> ReadingSource<'a> {
         // Behind a proxy the port is that of the proxy.
         let first = self.trial.addresses.first().filter(|_| self.trial.proxy.is_none());

@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const FAR_LATE_NS: u64 = remote::SILENCE_MAX.as_nanos() as u64;
 /// A tool that runs this much longer than requested hangs, nanoseconds.
 const HANGS_NS: u64 = 60_000_000_000;
-/// The same if a number of requests was requested, nanoseconds.
+/// A tool that was asked for a number of requests and runs longer than this hangs, nanoseconds.
 const COUNT_MAX_NS: u64 = 600_000_000_000;
 
 /// The stop flag of a run, and who receives its events.

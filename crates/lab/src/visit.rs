@@ -11,7 +11,7 @@ pub struct Visit {
     pub load: u32,
     /// All ticks added up, for the crew that sends requests.
     pub gathered: Gathered,
-    /// The same for the crew that listens, in a fan-out.
+    /// All ticks added up, for the crew that listens, in a fan-out.
     pub audience: Option<Gathered>,
     /// How it ended.
     pub ending: Outcome,

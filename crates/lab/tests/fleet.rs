@@ -387,7 +387,7 @@ fn by_fleet(trial: &Trial, parts: &[Part], delay_ns: u64) -> Seen {
     Seen { run, account: alone.world.account(), latency }
 }
 
-/// The same by as many workers on one host.
+/// The trial by as many workers on one host.
 fn by_one(trial: &Trial) -> Seen {
     let alone = alone(trial.seed, trial.threads);
     let run = conduct(Setting::Model(&alone), trial);

@@ -127,11 +127,11 @@ pub struct Tick {
     pub server_cpus: Option<f64>,
     /// Share of the generator's host that was busy, 0 to 1.
     pub client_busy: Option<f64>,
-    /// The same for the server's host, if that is another host.
+    /// Share of the server's host that was busy, 0 to 1, if that is another host.
     pub server_busy: Option<f64>,
     /// Failed requests and connection attempts since the start of the level.
     pub failures: u64,
-    /// The same by status code and class, most first.
+    /// Failures by status code and class, most first.
     pub failed: Vec<(String, u64)>,
 }
 

@@ -34,7 +34,7 @@ impl RunPages {
         Self { feed, way_back: "" }
     }
 
-    /// The same, as a folder of the site of a journal.
+    /// The pages of a feed, as a folder of the site of a journal.
     pub fn in_a_journal(feed: Arc<Feed>) -> Self {
         Self { feed, way_back: TO_THE_JOURNAL }
     }

@@ -83,9 +83,9 @@ pub struct Calibration {
     pub schema: String,
     /// One entry per prediction, oldest first.
     pub entries: Vec<Remembered>,
-    /// The same counts by knob.
+    /// How often the predictions of each knob held.
     pub knobs: Vec<Tally>,
-    /// The same counts over all knobs; `knob` is empty.
+    /// How often the predictions of all knobs held; its `knob` is empty.
     pub all: Tally,
 }
 

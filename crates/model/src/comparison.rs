@@ -29,7 +29,7 @@ pub struct Comparison {
     pub bounds: Vec<Decided>,
 }
 
-/// The same load in both runs.
+/// A load of both runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PointPair {
     /// The load, in words.
@@ -111,11 +111,11 @@ pub struct FunctionChange {
     pub function: String,
     /// Its own share of the profile in A.
     pub a_share: Option<f64>,
-    /// The same in B.
+    /// Its own share of the profile in B.
     pub b_share: Option<f64>,
     /// Its own value per request in A: nanoseconds, or bytes for the heap.
     pub a_each: Option<f64>,
-    /// The same in B.
+    /// Its own value per request in B: nanoseconds, or bytes for the heap.
     pub b_each: Option<f64>,
 }
 
@@ -128,6 +128,6 @@ pub struct WaitChange {
     pub call: String,
     /// Share of residence in A.
     pub a_share: Option<f64>,
-    /// The same in B.
+    /// Share of residence in B.
     pub b_share: Option<f64>,
 }

@@ -61,7 +61,7 @@ impl Curve {
         Self { legs }
     }
 
-    /// The same shape with every rate multiplied by `times`, which is at least zero.
+    /// A curve of this shape with every rate multiplied by `times`, which is at least zero.
     pub fn scaled(&self, times: f64) -> Self {
         let scaled = |leg: &Leg| Leg { from: leg.from * times, to: leg.to * times, ..*leg };
         Self { legs: self.legs.iter().map(scaled).collect() }

@@ -72,10 +72,10 @@ pub struct Progress {
     pub server_cpus: Option<f64>,
     /// Recent busy share of all CPUs of the generator's host, 0 to 1.
     pub client_busy: Option<f64>,
-    /// The same for the server's host, when a probe reads it there.
+    /// Recent busy share of all CPUs of the server's host, 0 to 1, when a probe reads it there.
     pub server_busy: Option<f64>,
     /// Failed requests and connection attempts since the level began.
     pub failures: u64,
-    /// The same by status code and class, most first; codes of the window only.
+    /// Failures by status code and class, most first; codes of the window only.
     pub failed: Vec<(String, u64)>,
 }

@@ -181,7 +181,7 @@ pub struct ServerFacts {
     pub command: String,
     /// All processes of the tree when the run started.
     pub pids: Vec<u32>,
-    /// The same processes one by one, as far as they could be read and are not too many.
+    /// Processes of the tree one by one, as far as they could be read and are not too many.
     pub processes: Vec<ProcessFacts>,
     /// Threads of the tree when the run started.
     pub threads: u32,

@@ -116,7 +116,7 @@ pub struct EventInfo {
     pub writers: u64,
     /// Events that arrived in the window.
     pub received: u64,
-    /// The same per second.
+    /// Events that arrived in the window, per second.
     pub rate: f64,
     /// What the numbers of events say; null when an event had none, or none arrived.
     pub delivery: Option<Delivery>,

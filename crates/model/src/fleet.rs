@@ -25,7 +25,7 @@ pub struct Part {
     pub weight: u32,
 }
 
-/// The same parts with the smallest equivalent weights.
+/// The parts with the smallest equivalent weights.
 pub fn lowest_terms(parts: &[Part]) -> Vec<Part> {
     let common = parts.iter().fold(0, |common, part| greatest_divisor(common, part.weight));
     parts.iter().map(|part| Part { weight: part.weight / common.max(1), ..*part }).collect()

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub enum Kind {
     /// Only grows; the increase counts.
     Counter,
-    /// The same, 32 bits wide in the kernel, where it wraps.
+    /// A counter of 32 bits in the kernel, where it wraps.
     Counter32,
     /// Mostly grows; the kernel does not tell which of the names are states.
     Untyped,

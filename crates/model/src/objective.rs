@@ -143,8 +143,9 @@ impl Objective {
         statistics.filter(|one| one.quantile().is_some()).max()
     }
 
-    /// The same with a bound on failures, in percent, unless a term already bounds failures, a
+    /// The objective with a bound on failures, in percent, unless a term already bounds failures, a
     /// status or the rate: a server that rejects load at once is fast for what it still serves.
+    /// Also returns the term that was added.
     pub fn bounding_failures(mut self, percent: f64) -> (Self, Option<Term>) {
         let bounds =
             |term: &Term| matches!(term.figure, Figure::Errors | Figure::Status(_) | Figure::Rate);

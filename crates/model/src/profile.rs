@@ -29,7 +29,7 @@ crate::named! {
         Perf = "perf",
         /// Time that goroutines were blocked, by where they waited.
         Block = "block",
-        /// The same for locks, by their holders.
+        /// Time that goroutines were blocked by locks, by the holders of the locks.
         Mutex = "mutex",
         /// Bytes that were allocated.
         Heap = "heap",

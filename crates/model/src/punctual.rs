@@ -19,7 +19,7 @@ const TRIED: [f64; 8] = [0.5, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
 
 /// Share of a figure by which generator delay may move it.
 const SHARE_MAX: f64 = 0.05;
-/// The same as a time, nanoseconds.
+/// Time by which generator delay may move a figure, nanoseconds.
 const MOVED_MAX_NS: u64 = 50_000;
 
 /// Whether the generator delay moved a figure by enough to matter: by more than 5 % and more than

@@ -77,7 +77,7 @@ pub enum Data {
     ProbeCost(ProbeCost),
     /// What the sources of this host read, and what their figures are.
     Declared(Vec<Declaration>),
-    /// The same source, read in the network namespace of the server, where that is not the probe's
+    /// A source above, read in the network namespace of the server, where that is not the probe's
     /// own.
     Inside(Box<Data>),
     /// Named values of any other source, written like the variants above: a source that is only

@@ -166,7 +166,7 @@ pub struct Point {
     /// Responses with a good status that failed another check, and those with status 2xx or 3xx
     /// that a check does not call good: part of `requests.failed`.
     pub mismatched: u64,
-    /// The same by the first check that failed.
+    /// Responses that failed another check, by the first check that failed.
     pub mismatches: BTreeMap<String, u64>,
     /// Failures by class.
     pub errors: BTreeMap<String, u64>,
@@ -178,7 +178,7 @@ pub struct Point {
     pub bytes: Bytes,
     /// Latency; see `definitions`.
     pub latency_ns: Summary,
-    /// The same for good responses alone, whatever the outcome of other requests; absent in older
+    /// Latency of good responses alone, whatever the outcome of other requests; absent in older
     /// records.
     pub latency_good_ns: Option<Summary>,
     /// From send to response.
@@ -510,7 +510,7 @@ pub struct TargetResult {
     pub bytes_received: u64,
     /// Latency of its requests; those that failed or were unanswered count as slower than all.
     pub latency_ns: Summary,
-    /// The same for good responses alone.
+    /// Latency of its good responses alone.
     pub latency_good_ns: Option<Summary>,
 }
 
@@ -558,9 +558,10 @@ pub struct Arrived {
 pub struct InFlight {
     /// Time average over the window, counted by the workers themselves.
     pub mean: Option<f64>,
-    /// The same over the first fifth of the window.
+    /// Time average over the first fifth of the window.
     pub first: Option<f64>,
-    /// The same over the last fifth: above capacity an open loop has more and more of them.
+    /// Time average over the last fifth of the window: above capacity an open loop has more and
+    /// more of them.
     pub last: Option<f64>,
     /// Connections times depth.
     pub limit: u64,
@@ -617,7 +618,7 @@ pub struct LoopInfo {
     /// Share of the workers' time spent polling the clock for the next planned instant; open loop
     /// only.
     pub spin_share: Option<f64>,
-    /// The same of each worker, by its number; open loop only.
+    /// Share of the time that each worker spent polling the clock, by its number; open loop only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spin_by_worker: Vec<f64>,
     /// Bytes read from sockets during the level, with its warm-up and its drain, responses or not.

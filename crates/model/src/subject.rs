@@ -419,7 +419,7 @@ impl Point {
         }
     }
 
-    /// The same with its unit.
+    /// Its load with the unit, such as `8 in flight`.
     pub fn load_phrase(&self) -> String {
         let words = self.main().words();
         let unit = if self.load.rate.is_some() { words.asked } else { words.load };

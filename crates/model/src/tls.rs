@@ -13,8 +13,8 @@ pub enum Trust {
     SystemRoots,
     /// Those of a PEM file, and no others.
     File(String),
-    /// The same for an agent of a fleet: the controller sends the content of its file. Never in a
-    /// record.
+    /// The certificate authorities of a PEM file for an agent of a fleet: the controller sends the
+    /// content of its file. Never in a record.
     Sent {
         /// Name of the file on the controller's host.
         file: String,
@@ -26,7 +26,7 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// The same for a record, which holds no file contents.
+    /// As it is in a record, which holds no file contents.
     #[must_use]
     pub fn recorded(&self) -> Self {
         match self {

@@ -66,7 +66,7 @@ pub struct ToolRun {
 pub struct ToolCost {
     /// CPUs' worth of time that the tool's process tree used; 1.0 is one CPU.
     pub client_cpus: Option<f64>,
-    /// The same for the server's.
+    /// CPUs' worth of time that the server's process tree used.
     pub server_cpus: Option<f64>,
     /// CPU time of the tool.
     pub client_us_per_request: Option<f64>,

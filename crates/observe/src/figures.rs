@@ -43,7 +43,7 @@ pub(crate) fn growth(kind: Kind, first: f64, last: f64) -> Option<f64> {
     }
 }
 
-/// The same for a counter of 32 bits.
+/// By how much a counter of 32 bits grew; nothing where it was reset.
 pub(crate) fn growth32(first: u64, last: u64) -> Option<u64> {
     growth(Kind::Counter32, first as f64, last as f64).map(|grown| grown as u64)
 }

@@ -19,7 +19,7 @@ pub struct SoftnetUse {
     pub cpu: u32,
     /// Packets processed.
     pub processed: u64,
-    /// The same per second.
+    /// Packets processed per second.
     pub processed_s: f64,
     /// Packets dropped because its backlog was full.
     pub dropped: u32,
@@ -97,7 +97,7 @@ pub struct InterruptUse {
     pub device: String,
     /// Events per second on all CPUs.
     pub per_s: f64,
-    /// The same on each CPU, indexed by CPU number.
+    /// Events per second on each CPU, indexed by CPU number.
     pub per_cpu_s: Vec<f64>,
     /// CPUs that may serve it when the window ended, as the kernel lists them; absent when it was
     /// not read.

@@ -99,7 +99,7 @@ pub struct Observed {
     pub doing: Option<DoingShares>,
     /// CPUs' worth of time that threads of the generator used until they ended in the window.
     pub client_ended_cpus: f64,
-    /// The same for threads of the server.
+    /// CPUs' worth of time that threads of the server used until they ended in the window.
     pub server_ended_cpus: f64,
     /// CPUs' worth of time the server used in each interval between two reads, in order.
     pub server_cpus_series: Vec<f64>,
@@ -113,8 +113,8 @@ pub struct Observed {
     pub memory: Option<BTreeMap<String, u64>>,
     /// Figures of the server's runtime, change over the window.
     pub runtime: Option<BTreeMap<String, f64>>,
-    /// The same for the server's host, when a probe there was read, or for this host as seen from
-    /// the server's own network namespace. All fields about the server are then in it.
+    /// What was observed on the server's host, when a probe there was read, or on this host as seen
+    /// from the server's own network namespace. All fields about the server are then in it.
     pub far: Option<Box<Observed>>,
     /// What was read in the server's own network namespace, where that is not the probe's: nothing
     /// about the host or about processes.
@@ -131,7 +131,7 @@ impl Observed {
         cpus_of(self.client_threads.as_deref()?, self.client_ended_cpus)
     }
 
-    /// The same for the server's threads.
+    /// CPUs' worth of time the server's threads used, with those that ended in the window.
     pub fn server_cpus(&self) -> Option<f64> {
         cpus_of(self.server_threads.as_deref()?, self.server_ended_cpus)
     }

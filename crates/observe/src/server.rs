@@ -125,7 +125,7 @@ pub struct DoingShares {
     pub still_rounds: u64,
     /// Rounds.
     pub rounds: u64,
-    /// The same samples by thread.
+    /// Samples by thread and by what it did.
     pub by_thread: BTreeMap<u32, BTreeMap<Doing, u64>>,
     /// Of the samples asleep on a futex by thread, the time-outs of those that had one,
     /// nanoseconds.

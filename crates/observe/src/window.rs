@@ -26,7 +26,7 @@ impl<'a> Raw<'a> {
         inside(self.near, point.window_ns)
     }
 
-    /// The same for the server's host: readings inside the window for every offset of its clock
+    /// Readings of the server's host inside the window of a point for every offset of its clock
     /// within the error. None without a probe there.
     pub fn far_in(
         self,
@@ -42,7 +42,7 @@ impl<'a> Raw<'a> {
         self.observed_in(record, point.window_ns)
     }
 
-    /// The same in any window, monotonic nanoseconds of the generator's host.
+    /// What was observed in any window, monotonic nanoseconds of the generator's host.
     pub fn observed_in(self, record: &Record, window_ns: (u64, u64)) -> Observed {
         let near = inside(self.near, window_ns).cloned();
         let probe = record.target.probe.as_ref();

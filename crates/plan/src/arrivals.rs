@@ -36,7 +36,7 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// The same in the model's words.
+    /// The gaps in the words of the model.
     pub fn spacing(self) -> Spacing {
         match self {
             Self::Fixed => Spacing::Fixed,

@@ -67,7 +67,7 @@ impl FleetOptions {
 }
 
 impl FleetOptions {
-    /// The same as environment variables, for commands that this one starts.
+    /// The options as environment variables, for commands that this one starts.
     pub fn environment(&self) -> Vec<(&'static str, PathBuf)> {
         let broker = self.broker.broker.as_ref().map(|url| ("CEILING_FLEET", url.0.clone().into()));
         let keys = self.broker.keys.as_ref().map(|keys| ("CEILING_FLEET_KEYS", keys.0.clone()));

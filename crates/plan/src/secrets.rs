@@ -39,7 +39,7 @@ fn list(key: &str, value: &Value, listed: &mut Vec<String>) {
     }
 }
 
-/// The same for one table.
+/// The headers that a table of a plan says are secrets, as words of a command.
 pub(crate) fn secret_headers(table: &Table) -> Vec<String> {
     let mut listed = Vec::new();
     table.iter().for_each(|(key, value)| list(key, value, &mut listed));

@@ -108,7 +108,7 @@ impl Targets {
         Ok(())
     }
 
-    /// The same list, with this address to listen on for each target that names none.
+    /// The list, with this address to listen on for each target that names none.
     pub fn listening_on(mut self, ip: IpAddr) -> Self {
         for target in &mut self.target {
             target.listen.get_or_insert_with(|| ip.to_string());

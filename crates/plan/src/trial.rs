@@ -22,8 +22,9 @@ const WARMUP_MAX_NS: u64 = 3_000_000_000;
 const DRAIN_SLACK_NS: u64 = 300_000_000;
 /// Most worker threads for each CPU that this process may use.
 const THREADS_PER_CPU: usize = 4;
-/// The same for connections that come and go or are only held: each worker has a table of files of
-/// its own, so that many workers hold more connections than one process may have files.
+/// Most worker threads for each CPU if connections come and go or are only held: each worker has a
+/// table of files of its own, so that many workers hold more connections than one process may have
+/// files.
 const HOLDERS_PER_CPU: usize = 32;
 
 /// Shortest window that has room for a profile, whose length is whole seconds, nanoseconds.

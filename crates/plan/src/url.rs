@@ -93,8 +93,8 @@ impl Url {
         bare(&self.host)
     }
 
-    /// The same with a scheme in any case (RFC 3986, 3.1), or without one as curl takes it; shown
-    /// and recorded as typed, with the scheme and without secrets.
+    /// Reads a URL with a scheme in any case (RFC 3986, 3.1), or without one as curl takes it;
+    /// shown and recorded as typed, with the scheme and without secrets.
     pub fn typed(typed: &str) -> Result<Self, UrlError> {
         let typed = with_scheme(typed);
         let plain = match typed.split_once("://") {

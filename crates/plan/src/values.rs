@@ -185,7 +185,7 @@ typed! {
     option HoldTime(Hold), "a time, a time and a share around it, or forever", "1s±5%", hold;
     /// Requests on one connection, between two numbers.
     option PerConnection((u32, u32)), "a number of requests, or two as MIN:MAX", "1:10", between;
-    /// The same where zero is not allowed.
+    /// Requests on one connection, between two numbers above zero.
     result Capped((u32, u32)), "a number of requests, or two as MIN:MAX", "1:10",
         |text| match between(text) {
             Some((0, _)) => Err(format!("'{text}' has connections without a request")),

@@ -46,7 +46,7 @@ pub fn queue(bytes_max: usize) -> (Entrance, Exit) {
 }
 
 impl Entrance {
-    /// The same entrance for readings that get this label.
+    /// This entrance for readings that get a label.
     pub fn labelled(&self, label: fn(Box<Data>) -> Data) -> Self {
         Self { label: Some(label), ..self.clone() }
     }

@@ -213,7 +213,8 @@ impl RecentFailures {
 /// Together with the number of sources this bounds the cost on a host with thousands of threads or
 /// interrupts.
 const COST_SHARE: u64 = 800;
-/// The same for looking for new processes of the server, which are rare.
+/// Looking for new processes of the server, which are rare, may use one part in this many of one
+/// CPU.
 const TREE_COST_SHARE: u64 = 1000;
 /// How often to look for them.
 const TREE_NS: u64 = NS_PER_S;

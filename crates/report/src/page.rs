@@ -49,8 +49,8 @@ pub enum Block {
     Grid(Grid),
     /// Rows of values on one axis.
     Dots(Dots),
-    /// The same blocks for several hosts or figures: side by side where there is room, else
-    /// stacked.
+    /// Blocks that are alike, one list for each host or figure: side by side where there is room,
+    /// else stacked.
     Columns(Vec<Vec<Block>>),
     /// Details, folded where the renderer can fold.
     Folded(Folded),
@@ -175,7 +175,7 @@ impl Column {
         Self { title: title.to_string(), align: Align::Right, rank: 0 }
     }
 
-    /// The same column with this rank.
+    /// The column with this rank.
     pub fn rank(self, rank: u8) -> Self {
         Self { rank, ..self }
     }

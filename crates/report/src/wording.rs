@@ -337,7 +337,7 @@ pub(crate) fn attempts_phrase(point: &Point) -> Option<String> {
     (all > 0).then(|| format!("{} {attempts} to connect failed: {}", count(all), names.join(", ")))
 }
 
-/// The same with a capital letter and a full stop.
+/// Words with a capital letter and a full stop.
 pub(crate) fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map_or(String::new(), |letter| letter.to_uppercase().to_string());

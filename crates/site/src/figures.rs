@@ -280,7 +280,7 @@ fn shown(figure: Figure, value: f64) -> String {
     if figure.is_cost() { format!("{value:.1}") } else { figure.cell(value) }
 }
 
-/// The same figures as a table, with links to the entries.
+/// The figures as a table, with links to the entries.
 fn table(frame: &Frame<'_>, rows: &[&Measure]) -> String {
     let number = |name: &str| format!("<th scope=\"col\" class=\"number\">{name}</th>");
     let heads: String = Figure::COMPARED.map(|figure| number(figure.heading())).concat();

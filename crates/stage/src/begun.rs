@@ -53,7 +53,7 @@ impl Begun {
         Ok(Self::salted(hex(&salt), text, plan, targets, root))
     }
 
-    /// The same with the salt of another, to be compared with it.
+    /// What the plan measures now, with the salt of another list, to be compared with that.
     pub fn like(&self, text: &str, plan: &Plan, targets: &Targets, root: &Path) -> Self {
         Self::salted(self.salt.clone(), text, plan, targets, root)
     }

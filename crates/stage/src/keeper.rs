@@ -293,7 +293,7 @@ pub fn keep(stop: &AtomicBool) -> Result<(), String> {
     keep_with(stop, unsafe { OwnedFd::from_raw_fd(1) })
 }
 
-/// The same with another descriptor for the server's standard output. It is closed here, so that
+/// The subcommand, with a descriptor for the server's standard output. It is closed here, so that
 /// the output ends with the server.
 fn keep_with(stop: &AtomicBool, lines: OwnedFd) -> Result<(), String> {
     let told = |error: io::Error| error.to_string();

@@ -113,7 +113,7 @@ impl Entry {
         &self.id[..TIME_LETTERS]
     }
 
-    /// The same in the format of RFC 3339.
+    /// When it started, in the format of RFC 3339.
     pub fn started_at(&self) -> String {
         let part = |from: usize, to: usize| &self.id[from..to];
         let (date, time) = ([part(0, 4), part(4, 6), part(6, 8)], [part(9, 11), part(11, 13)]);

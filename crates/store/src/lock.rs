@@ -24,7 +24,7 @@ impl Lock {
         Self { _directory: file }
     }
 
-    /// The same for a directory that another process may be writing: an error when one is.
+    /// Tells other processes that this one is writing a directory; an error when another one is.
     pub fn take(directory: &Path) -> io::Result<Self> {
         let file = File::open(directory)?;
         let held = |_| io::Error::other("another process is writing it");

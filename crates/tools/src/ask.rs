@@ -261,7 +261,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The same with everything that some tool can do.
+    /// A request with everything that some tool can do.
     pub(crate) fn more() -> Ask {
         Ask {
             method: "PUT".into(),

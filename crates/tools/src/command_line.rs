@@ -83,7 +83,7 @@ pub(crate) const fn flag(names: &'static [&'static str], sets: Sets) -> ToolOpti
 }
 
 impl ToolOption {
-    /// The same option, with what its value sets.
+    /// The option, with what its value sets.
     pub(crate) const fn sets(self, sets: Sets) -> Self {
         Self { sets, ..self }
     }
@@ -106,7 +106,7 @@ pub enum Asks {
     Layout,
     /// We have nothing like it; it takes no value.
     No(&'static str),
-    /// The same with a value.
+    /// We have nothing like it; it takes a value.
     NoValue(&'static str),
 }
 

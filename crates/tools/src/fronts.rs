@@ -150,7 +150,7 @@ impl<'a> Shown<'a> {
         ErrorClass::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// The same as the tools that count each request count it: one that was never sent because no
+    /// Failures as the tools that count each request count them: one that was never sent because no
     /// connection could be opened is an error, and a second attempt to connect is none.
     fn errors_of_requests(&self) -> Vec<(String, u64)> {
         let unsent = self.point.requests.unsent;

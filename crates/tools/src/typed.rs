@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// A command line of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Typed {
-    /// The same load in our words, from the sub-command on.
+    /// The load in our words, from the sub-command on.
     pub words: Vec<String>,
     /// What was typed about the layout, by the first name of its option.
     pub layout: BTreeMap<&'static str, String>,
@@ -20,7 +20,8 @@ impl Typed {
         self.words.get(at + 1).map(String::as_str)
     }
 
-    /// The same as a number, where it is one; a wrong one is refused with the rest of our words.
+    /// The value of an option of ours as a number, where it is one; a wrong one is refused with the
+    /// rest of our words.
     pub(crate) fn count(&self, ours: &str) -> Option<u64> {
         self.value(ours).and_then(|value| parse_count(value).ok())
     }

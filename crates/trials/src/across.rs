@@ -164,7 +164,7 @@ impl Ratio {
         Self::by(b, a, Contrast::unpaired)
     }
 
-    /// The same with another way to compare logarithms.
+    /// The ratio of two groups, with a way to compare logarithms.
     fn by(b: &Group, a: &Group, unpaired: impl Fn(&[f64], &[f64]) -> Option<Contrast>) -> Self {
         let unpaired = |b: &[f64], a: &[f64]| {
             let are_finite = b.iter().chain(a).all(|log| log.is_finite());
@@ -212,7 +212,8 @@ impl Ratio {
         }
     }
 
-    /// The same above the bound.
+    /// Chance of values this far above a bound of the ratio if it is at the bound or below,
+    /// wherever they are within what is known of them.
     fn p_above(&self, bound: f64) -> Option<f64> {
         match self.outage {
             Some(Outage::OfA) => Some(0.0),

@@ -211,7 +211,7 @@ impl Contrast {
         self.beyond(self.mean - bound.ln())
     }
 
-    /// The same below the bound.
+    /// Chance of a mean this far below a bound of the ratio if the ratio is at the bound or above.
     pub fn p_below(&self, bound: f64) -> f64 {
         self.beyond(bound.ln() - self.mean)
     }

@@ -20,11 +20,11 @@ pub struct RunCommands {
     pub run: String,
     /// The command of the run.
     pub command: Step,
-    /// The same for a longer time.
+    /// The command of the run, for a longer time.
     pub longer: Step,
-    /// The same with a confirmation of the wall.
+    /// The command of the run with a confirmation of the wall.
     pub confirmed: Step,
-    /// The same with a probe on the server's host, `HOST:9200`.
+    /// The command of the run with a probe on the server's host, `HOST:9200`.
     pub probed: Step,
 }
 

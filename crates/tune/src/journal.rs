@@ -53,9 +53,9 @@ pub fn journal_folder() -> PathBuf {
     path::absolute(&folder).unwrap_or(folder)
 }
 
-/// The same for an environment. A state folder may be in a home that several hosts share, so there
-/// is one journal for each boot of a host; no change outlives the boot. Without a home or a boot it
-/// is in `XDG_RUNTIME_DIR`, which ends with the session.
+/// The folder of the journal in an environment. A state folder may be in a home that several hosts
+/// share, so there is one journal for each boot of a host; no change outlives the boot. Without a
+/// home or a boot it is in `XDG_RUNTIME_DIR`, which ends with the session.
 fn folder_of(user: User, variable: &dyn Fn(&str) -> Option<OsString>, boot_id: &str) -> PathBuf {
     let named = |name| variable(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let absolute = |name| named(name).filter(|folder| folder.is_absolute());

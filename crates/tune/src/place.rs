@@ -409,7 +409,7 @@ impl Place {
         }
     }
 
-    /// The same place of another process, for values that a process passes on to its children.
+    /// This place of another process, for values that a process passes on to its children.
     pub(crate) fn of_heir(&self, pid: u32, started_ticks: u64) -> Option<Self> {
         match self {
             Self::OpenFiles { .. } => Some(Self::OpenFiles { pid, started_ticks }),

@@ -42,7 +42,7 @@ pub fn revert(
     revert_locked(host, journal, &lock, which, tell)
 }
 
-/// The same, for a caller that holds the lock.
+/// Puts transactions back, for a caller that holds the lock.
 pub(crate) fn revert_locked(
     host: &Host,
     journal: &Journal,

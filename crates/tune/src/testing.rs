@@ -150,7 +150,7 @@ pub fn wish(profile: Profile) -> Wish {
     Wish { profile, ..Wish::default() }
 }
 
-/// The same with CPUs for packets and for the server.
+/// A wish for a profile with CPUs for packets and for the server.
 pub fn split(profile: Profile, network: &str, server: &str) -> Wish {
     let set = |list| CpuSet::parse_list(list).unwrap();
     Wish { split: Some(Split { network: set(network), server: set(server) }), ..wish(profile) }
@@ -199,7 +199,7 @@ pub fn at(wall: WallId, busy: f64, softirq: f64) -> Signals {
     signals
 }
 
-/// The same with one CPU full of softirq and the others mostly idle.
+/// A run at the wall K4 with one CPU full of softirq and the others mostly idle.
 pub fn one_full_cpu(queues: u32) -> Signals {
     let mut signals = at(WallId::K4, 0.3, 0.0);
     let cpus = signals.server.cpus.as_mut().unwrap();

@@ -20,7 +20,7 @@ pub fn time_ns(text: &str) -> Option<u64> {
     (ns <= TIME_MAX_NS as f64).then_some(ns as u64)
 }
 
-/// The same as a [`Duration`], for flags.
+/// A time such as `1ms` as a [`Duration`], for flags.
 pub fn time(text: &str) -> Result<Duration, String> {
     time_ns(text).map(Duration::from_nanos).ok_or_else(unfit)
 }
@@ -31,7 +31,7 @@ pub fn share(text: &str) -> Option<f64> {
     (percent <= 100.0).then_some(percent / 100.0)
 }
 
-/// The same, for flags.
+/// A share such as `1%`, as a fraction from 0 to 1, for flags.
 pub fn share_flag(text: &str) -> Result<f64, String> {
     share(text).ok_or_else(unfit)
 }

@@ -28,9 +28,10 @@ pub enum Content {
     Healthz,
     /// 200 with this many bytes of [`PATTERN`].
     Bytes(u32),
-    /// The same, in chunks.
+    /// 200 with this many bytes of [`PATTERN`], in chunks.
     Chunked(u32),
-    /// The same, up to the end of the connection, for clients that do not support chunks.
+    /// 200 with this many bytes of [`PATTERN`], up to the end of the connection, for clients that
+    /// do not support chunks.
     UntilClose(u32),
     /// Another status, with a small body that names it.
     Status(u16),

@@ -19,8 +19,8 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let packets = f64::from(dice.whole("packets_per_s", 800, 2000)) * factor;
-    // The same number is sent: each request and each response is one packet, with the
-    // acknowledgement in it.
+    // As many are sent: each request and each response is one packet, with the acknowledgement in
+    // it.
     let load = format!("-c 16 --link client=10G,{:.0}pps", packets * 2.0);
     let mut setup = Setup::new("--workers 16", &format!("load {{url}} -d 3s {load}"));
     let rate_kbit = packets * 1500.0 * 8.0 / 1e3;

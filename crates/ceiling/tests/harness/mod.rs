@@ -34,8 +34,8 @@ pub fn turn() -> Turn {
     Turn(1)
 }
 
-/// The same for a test whose processes must hear of each other in time, such as the agents of a
-/// fleet: it counts as two loads.
+/// Waits until a test may make load whose processes must hear of each other in time, such as the
+/// agents of a fleet: it counts as two loads.
 pub fn large_turn() -> Turn {
     let size = crate::LOADS_AT_ONCE.min(2);
     let (loads, fewer) = &LOADS;
@@ -149,8 +149,9 @@ pub fn measure(arguments: &[&str]) -> (i32, Value) {
     (said.code, said.record())
 }
 
-/// The same until the record is of a run in which nothing stood still for long: other load on this
-/// machine can stall the generator, the server or an agent, and there is nothing to check then.
+/// Runs the command with `--json` until its record is of a run in which nothing stood still for
+/// long: other load on this machine can stall the generator, the server or an agent, and there is
+/// nothing to check then.
 pub fn run_until(what: &str, arguments: &[&str], is_so: impl Fn(&Value) -> bool) -> Finished {
     let arguments = [arguments, &["--json"]].concat();
     let mut said = run(&arguments);
@@ -164,7 +165,8 @@ pub fn run_until(what: &str, arguments: &[&str], is_so: impl Fn(&Value) -> bool)
     said
 }
 
-/// The same until the generator is not the wall of the run: the verdict is about it then.
+/// Runs the command with `--json` until the generator is not the wall of the run: the verdict is
+/// about it then.
 pub fn run_on_time(arguments: &[&str]) -> Finished {
     let is_on_time = |record: &Value| record["verdict"]["side"] != "client";
     run_until("a run whose wall is not the generator", arguments, is_on_time)
@@ -190,7 +192,8 @@ pub fn code_of(record: &Value) -> i32 {
     }
 }
 
-/// The same of a run whose responses are good, or which met what was expected.
+/// The expected exit code of a run whose responses are good, or which met what was expected: 4 if
+/// its rate is not known or the generator was the wall, otherwise 0.
 pub fn code_of_good(record: &Value) -> i32 {
     let is_of_generator = record["verdict"]["side"] == "client" && wall(record) != "C4";
     if is_of_generator || !is_rate_known(record) { 4 } else { 0 }

@@ -202,7 +202,7 @@ fn a_host_that_nobody_reaches_any_more_comes_back_by_itself() {
     assert!(told.stdout.contains("Nothing is changed"), "{}", told.stdout);
 }
 
-/// The same, and the user keeps the change in time: then no watchdog and no deadline is left.
+/// A change that the user keeps in time has no watchdog and no deadline any more.
 #[test]
 fn what_is_kept_stays() {
     let _turn = turn();
@@ -316,7 +316,7 @@ fn a_host_is_put_back_also_when_its_server_has_ended() {
     assert!(said.stderr.contains(&format!("--server-pid {pid}")), "{}", said.stderr);
 }
 
-/// The same file of the host without the probe.
+/// The CPUs that spread packets of the device of this host, which has no probe.
 const RPS_HERE: &str = "/sys/class/net/line1/queues/rx-0/rps_cpus";
 
 /// A plan on two hosts: one cell turns a knob of the server's host, the other changes nothing.

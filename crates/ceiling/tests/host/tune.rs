@@ -66,7 +66,7 @@ impl Ground {
         Finished::of(self.command(arguments).output().unwrap())
     }
 
-    /// The same, and it must succeed.
+    /// Runs a subcommand of `ceiling tune`, which must succeed.
     fn good(&self, arguments: &[&str]) -> Finished {
         let said = self.tune(arguments);
         assert_eq!(said.code, 0, "{arguments:?}\n{}{}", said.stdout, said.stderr);
@@ -133,7 +133,7 @@ impl Ground {
         assert_eq!(open_transactions(&self.journal()), 0, "{when}");
     }
 
-    /// The same, and `status` says so.
+    /// No transaction is open, also by `status`, and everything is as it was before.
     fn assert_as_before(&self, wish: &[&str], before: &Snapshot, when: &str) {
         self.assert_put_back(wish, before, when);
         let status = self.good(&["status", "--json"]).record();

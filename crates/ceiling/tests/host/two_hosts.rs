@@ -75,7 +75,7 @@ impl Ground {
         record
     }
 
-    /// The same, until `is_so` holds for a reading of the probe there.
+    /// A load from here, until `is_so` holds for a reading of the probe there.
     fn watched(&self, what: &str, is_so: impl FnMut(&Value) -> bool) -> Value {
         // A small load, so that an emulated machine has time for the probe's readings.
         let mut load = ceiling(&["load", &self.url, "-c", "2", "-t", "1"]);
@@ -85,7 +85,7 @@ impl Ground {
         checked(&loading.end())
     }
 
-    /// The same, until a figure there grows: `figure` finds it in readings of one kind.
+    /// A load from here, until a figure there grows: `figure` finds it in readings of one kind.
     fn grows(&self, kind: &str, figure: impl Fn(&Value) -> u64) {
         let mut first = None;
         self.watched(kind, |reading| {

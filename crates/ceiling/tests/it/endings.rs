@@ -34,7 +34,7 @@ fn ctrl_c_writes_what_there_is() {
             ["completed", "failed", "unanswered"].map(|name| count(requests, &format!("/{name}")));
         assert_eq!(count(requests, "/sent"), fates.iter().sum::<u64>());
     }
-    // The same run is in the run directory, and can be shown again.
+    // The run directory has this run, and it can be shown again.
     let kept = fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
     let shown = run(&["show", kept.to_str().unwrap()]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);

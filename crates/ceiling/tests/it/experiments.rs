@@ -552,7 +552,7 @@ fn an_experiment_goes_on_only_with_what_it_measured() {
     fs::write(&plan, text.replace("QZX1", "QZX2")).unwrap();
     refused("a secret in the plan is another one");
     fs::write(&plan, &text).unwrap();
-    // The same program with one byte more, as after an upgrade.
+    // The program with one byte more, as after an upgrade.
     let bytes = fs::read(&copy).unwrap();
     fs::write(&copy, [&bytes[..], b"\n"].concat()).unwrap();
     refused("sink is not the file it was");

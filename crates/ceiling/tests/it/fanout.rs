@@ -171,7 +171,7 @@ fn fanout(habit: Habit, more: &[&str]) -> (i32, Value) {
     measure(&[&command[..], &rate, more].concat())
 }
 
-/// The same in a window that starts before and ends after all events; also returns the highest
+/// A fan-out in a window that starts before and ends after all events; also returns the highest
 /// number of each post.
 fn inside(habit: Habit, more: &[&str]) -> (i32, Value, Vec<u64>) {
     let (url, hub) = serve(habit);

@@ -18,7 +18,7 @@ use std::thread;
 /// Clears a screen, sets a title, hides what follows, turns the direction of text, and overwrites
 /// the line.
 const HOSTILE: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{1b}[8m\u{202e}\u{9b}31m\u{200b}\u{e0041}\rc";
-/// The same in TOML.
+/// [`HOSTILE`] as a TOML string.
 const IN_TOML: &str =
     "a\\u001B[2J\\u001B]0;b\\u0007\\u001B[8m\\u202E\\u009B31m\\u200B\\U000E0041\\rc";
 

@@ -42,7 +42,7 @@ impl Journal {
         run(&[&["journal", arguments[0], "--journal", &place], &arguments[1..]].concat())
     }
 
-    /// The same, and it must end with this code.
+    /// A command of `ceiling journal` on it, which must end with this code.
     fn says(&self, code: i32, arguments: &[&str]) -> Finished {
         let said = self.say(arguments);
         assert_eq!(said.code, code, "{arguments:?}: {}{}", said.stdout, said.stderr);
@@ -59,7 +59,7 @@ impl Journal {
         self.run_ends(0, before)
     }
 
-    /// The same with another exit code.
+    /// Runs the plan of the entry, which must end with this code; returns the name of the result.
     fn run_ends(&self, code: i32, before: usize) -> String {
         let _turn = turn();
         self.says(code, &["run", "deep", "--servers", &targets_file(), "-q"]);

@@ -42,7 +42,7 @@ impl Journal {
         journal
     }
 
-    /// The same, with a result and a finding.
+    /// A journal whose entry has a result and a finding.
     fn measured(name: &str) -> Self {
         let journal = Self::new(name);
         let _turn = turn();

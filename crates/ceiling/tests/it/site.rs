@@ -103,7 +103,7 @@ fn a_result_becomes_a_page_whose_figures_and_findings_are_filled() {
     assert!(folder.read("site/feed.xml").contains("https://example.org/entries/drains.html"));
     assert!(folder.read("site/figures.html").contains("Do sinks drain?"));
 
-    // The same journal gives the same bytes, in place of the old ones.
+    // A journal that did not change gives the same bytes, in place of the old ones.
     let before = files(&folder.0.path.join("site"));
     assert_eq!(folder.build("site").0, 0);
     assert!(files(&folder.0.path.join("site")) == before);

@@ -100,7 +100,7 @@ fn pwait2(
     sys::checked(count as libc::c_int).map(|count| count as usize)
 }
 
-/// The same for kernels without that call.
+/// Waits for events on kernels without `epoll_pwait2`.
 fn ppoll(epoll: &OwnedFd, events: &mut [libc::epoll_event], timeout_ns: u64) -> Result<usize, i32> {
     if timeout_ns > 0 {
         let mut ready = libc::pollfd { fd: epoll.as_raw_fd(), events: libc::POLLIN, revents: 0 };

@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// How long a request keeps a server busy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Service {
-    /// The same for all requests, nanoseconds.
+    /// This long for every request, nanoseconds.
     Fixed(f64),
     /// Exponential with this mean, nanoseconds.
     Exponential(f64),

@@ -72,7 +72,7 @@ impl Agent {
         }
     }
 
-    /// The same agent after a restart of its process: nothing is in transit any more. Also returns
+    /// The agent after a restart of its process: nothing is in transit any more. Also returns
     /// whether it is clear by now that it is no restart: two processes have the name.
     pub(super) fn after(before: &Self, now_ns: u64, hello: Hello) -> (Self, bool) {
         let mut agent = Self { sequence: before.sequence, ..Self::new(now_ns, hello) };

@@ -40,7 +40,7 @@ pub fn judged(world: &World<'_>, entry: &EntryFolder) -> EntryChecked {
     check(world, entry).0
 }
 
-/// The same, with remarks.
+/// The findings and the predictions of an entry with their truth, and remarks about the entry.
 pub fn check(world: &World<'_>, entry: &EntryFolder) -> (EntryChecked, Vec<Remark>) {
     let mut remarks = Vec::new();
     let mut findings = Vec::new();

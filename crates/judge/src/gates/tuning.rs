@@ -185,7 +185,7 @@ mod tests {
         assert!(gates::is_broken(&fixture.point, GateId::Tuning));
         let why = super::check(&fixture.case()).why;
         assert!(why.contains("put back; it may be ceiling tune revert"), "{why}");
-        // The same without a report from the watch, in this window and in a later one.
+        // Without a report from the watch, in this window and in a later one.
         for (looks, begun) in [([3, 3, 0], 3), ([0, 0, 0], 3), ([3, 3, 3], 0), ([3, 4, 4], 3)] {
             let mut fixture = of(looks.map(|places| look(places, Vec::new())));
             fixture.host.tuned = tuned(begun);

@@ -35,10 +35,11 @@ const EXPLAINED_MAX: f64 = 1.50;
 /// Share of the time from which connections count as in use when they are as many as the requests
 /// that the server works on: it needs a moment between two calls.
 const IN_USE_MIN: f64 = 0.80;
-/// The same if their number alone does not show that they limit.
+/// Share of the time from which connections count as in use if their number alone does not show
+/// that they limit.
 const ALWAYS_IN_USE: f64 = 0.90;
-/// The same for a single connection that carries all requests: between a response and the next
-/// request it does not show that other requests are under way.
+/// Share of the time from which a single connection that carries all requests counts as in use:
+/// between a response and the next request it does not show that other requests are under way.
 const ONE_IN_USE: f64 = 0.65;
 /// From this many connections on, their number is evidence.
 const SEVERAL: f64 = 1.5;

@@ -12,7 +12,8 @@ pub(crate) fn resent(tcp: &BTreeMap<String, u64>) -> Option<(u64, u64)> {
     Some((resent.saturating_sub(of_syns), *tcp.get("Tcp.OutSegs")?))
 }
 
-/// The same for both hosts together, if both were read.
+/// Segments that both hosts together sent again, without those that open connections, and segments
+/// that they sent; of one host, if only that was read.
 pub(super) fn resent_by_both(case: &Case<'_>) -> Option<(u64, u64)> {
     let near = case.observed.tcp.as_ref().and_then(resent);
     let far = case.observed.far.as_ref().and_then(|far| far.tcp.as_ref()).and_then(resent);

@@ -17,7 +17,7 @@ const WAITS: f64 = 0.10;
 pub(crate) enum Relation {
     /// Any of them explains its signals: it does not count as seen.
     ExplainedBy,
-    /// The same, unless a counter of its own shows it.
+    /// Any of them explains its signals, unless a counter of its own shows it.
     ImitatedBy,
     /// When it and one of them show, that one is named: it can cause this wall.
     CausedBy,

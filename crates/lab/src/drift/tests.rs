@@ -47,7 +47,7 @@ fn what_is_put_back_while_it_is_watched_has_drifted() {
     for _ in 0..2 {
         assert_eq!(seen(&mut looks), Some((0, gone.clone())), "the look does not fall silent");
     }
-    // The same place by another transaction is another change.
+    // This place by another transaction is another change.
     made.apply("somaxconn").unwrap();
     let both = [gone, vec![(SOMAXCONN.to_string(), Fate::Applied)]].concat();
     assert_eq!(seen(&mut looks), Some((1, both)));

@@ -83,7 +83,7 @@ impl Serving {
         Ok(Self { names, is_far: false })
     }
 
-    /// The same processes, as a probe saw them.
+    /// These processes as a probe saw them.
     pub(crate) fn elsewhere(self) -> Self {
         Self { is_far: true, ..self }
     }

@@ -26,7 +26,7 @@ pub(super) enum ProfileSource {
     Endpoint(SocketAddr, Option<u32>),
     /// `perf`, about these processes.
     Perf(Vec<u32>),
-    /// The same for processes of a server that has endpoints as well: they may be idle.
+    /// `perf`, about processes of a server that has endpoints as well: they may be idle.
     Beside(Vec<u32>),
 }
 

@@ -21,7 +21,7 @@ pub struct Truth {
     pub fates: Fates,
     /// True latency of the good ones, nanoseconds, ascending: from the plan in open loop.
     pub latencies: Vec<u64>,
-    /// The same for service times.
+    /// True service times of the good ones, nanoseconds, ascending.
     pub services: Vec<u64>,
     /// Responses to requests of the window by class of status, from 2xx.
     pub status: [u64; 4],

@@ -153,7 +153,7 @@ impl SparseSum {
 }
 
 impl Histogram {
-    /// The same without empty buckets.
+    /// The distribution without its empty buckets.
     pub fn to_sparse(&self) -> Sparse {
         if self.is_empty() {
             return Sparse::default();

@@ -226,7 +226,7 @@ fn passwords_behind_letters_and_in_whole_command_lines_are_masked() {
     ] {
         let split: Vec<&str> = typed.split(' ').collect();
         assert_eq!(words(&list(&split)).join(" "), kept);
-        // The same, in one word for a shell.
+        // In one word for a shell.
         let shell = words(&list(&["sh", "-c", typed]));
         assert_eq!(shell[2], kept);
     }

@@ -125,8 +125,8 @@ impl Asking for Load {
     }
 }
 
-/// The same load made by another tool, if that tool can make it. Threads that were not asked for
-/// are as many as make exactly this load.
+/// The trial, made by another tool, if that tool can make it. Threads that were not asked for are
+/// as many as make exactly this load.
 fn by_tool(
     trial: Trial,
     tool: Tool,

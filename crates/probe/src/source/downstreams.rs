@@ -162,7 +162,7 @@ impl Downstreams {
         if found <= limit {
             return Ok(());
         }
-        // The same text at each read, so that each window reports it once.
+        // The text does not change between reads, so that each window reports it once.
         let why = format!(
             "more than {limit} {what}, the limit: too many to find all that the server opened"
         );

@@ -286,7 +286,8 @@ fn ask(question: Question, count_max: usize, chunk: &mut [u8]) -> io::Result<Vec
     ask_about(question, &[], count_max, chunk)
 }
 
-/// The same for sockets that lead to one of these addresses, or with none to any.
+/// Asks for sockets that lead to one of these addresses, or with none to any; returns at most
+/// `count_max`.
 fn ask_about(
     question: Question,
     addresses: &[IpAddr],
@@ -399,7 +400,7 @@ fn read_responses(
     }
 }
 
-/// The same question, to `/proc/net/tcp` or `tcp6`.
+/// Answers the question from `/proc/net/tcp` or `tcp6`.
 fn read_file(
     network: Network,
     question: Question,

@@ -57,7 +57,8 @@ const STAT_IN_TURN: usize = 32;
 
 /// How often to look for new threads.
 const SCAN_NS: u64 = NS_PER_S;
-/// The same for the generator, which starts threads while watched and may run for seconds only.
+/// How often to look for new threads of the generator, which starts them while watched and may run
+/// for seconds only.
 const CLIENT_SCAN_NS: u64 = 200 * NS_PER_MS;
 
 /// What the figures are.

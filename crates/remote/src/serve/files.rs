@@ -13,7 +13,7 @@ const OWN_FILES: usize = 32;
 /// Descriptors of a sampler without files of threads: sources of the host and the group, a folder
 /// that is listed, sockets.
 const SAMPLER_FILES: usize = 96;
-/// The same for each CPU: its clock and its throttling.
+/// Descriptors of a sampler for each CPU: its clock and its throttling.
 const SAMPLER_FILES_PER_CPU: usize = 2;
 /// A stranger has its connection, and the door has a copy to close it.
 const FILES_PER_STRANGER: usize = 2;

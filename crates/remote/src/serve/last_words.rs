@@ -47,7 +47,7 @@ pub(super) fn say(line: &mut Line, message: &FromProbe, stop: &AtomicBool) {
     say_within(line, message, patience);
 }
 
-/// The same for as long as the wait for earlier messages leaves.
+/// Sends a last message for as long as the wait for earlier messages leaves.
 pub(super) fn say_within(line: &mut Line, message: &FromProbe, mut patience: Patience<'_>) {
     line.send(message);
     while line.is_blocked() && !patience.is_over(line.sent(), Instant::now()) {

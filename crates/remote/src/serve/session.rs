@@ -247,7 +247,7 @@ fn ordered(order: &TuneOrder) -> &'static str {
     }
 }
 
-/// The same farewell, for the probe's log.
+/// Why a session ended, for the probe's log.
 fn farewell_words(why: Farewell) -> &'static str {
     match why {
         Farewell::Asked => "the client is done",

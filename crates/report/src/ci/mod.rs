@@ -195,7 +195,7 @@ fn levels(record: &Record) -> Vec<Case> {
     let is_last =
         |at: &usize| points.get(at + 1).is_none_or(|next| next.attempt <= points[*at].attempt);
     let case = |point: &Point| Case {
-        // The same name in every run, however often a level was visited.
+        // One name in every run, however often a level was visited.
         name: point_phrase(&Point { attempt: 1, ..point.clone() }),
         outcome: match point.claim() {
             Claim::NotKnown(why) => CaseOutcome::Skipped(why.to_string()),

@@ -11,7 +11,8 @@ const MARGIN: f64 = 0.04;
 /// Half the length of an axis is at least this share of its middle value: figures are written with
 /// three digits.
 const LEAST_SHARE: f64 = 0.02;
-/// The same for changes, which are written in tenths of a percent.
+/// Half the length of an axis of changes, which are written in tenths of a percent, is at least
+/// this.
 const LEAST_CHANGE: f64 = 0.004;
 /// Approximate number of labels of an axis.
 const STEPS: f64 = 4.0;

@@ -271,7 +271,7 @@ fn of_point(point: Option<&Point>) -> [Option<f64>; 5] {
     [rate, p50, time(times.and_then(|times| times.p99)), client_us, server_us]
 }
 
-/// The same figures as another tool reported them, plausible or not.
+/// The figures of a visit as another tool reported them, plausible or not.
 fn of_tool(tool: &ToolRun) -> [Option<f64>; 5] {
     let [p50, p99] = [0.5, 0.99].map(|share| tool.percentile_ns(share));
     [tool.rate, p50, p99, tool.cpu.client_us_per_request, tool.cpu.server_us_per_request]

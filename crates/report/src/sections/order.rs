@@ -48,7 +48,7 @@ pub(super) fn charts(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> 
     charts.into_iter().filter(is_drawn).map(Block::Chart).collect()
 }
 
-/// The same chart with its time in seconds.
+/// The chart with its time in seconds.
 fn in_seconds(mut chart: Chart) -> Chart {
     chart.x.unit = Unit::Seconds;
     for view in &mut chart.views {

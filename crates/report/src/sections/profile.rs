@@ -31,7 +31,7 @@ pub fn first(run: &Run) -> Option<Table> {
     })
 }
 
-/// The same with more rows, the flame graphs, and every file.
+/// What was profiled with more rows than in brief, the flame graphs, and every file.
 pub fn full(run: &Run) -> Vec<Block> {
     let mut blocks = drawn(run, FULL_ROWS);
     let Some(record) = &run.record.profile else { return blocks };

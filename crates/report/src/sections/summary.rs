@@ -269,7 +269,7 @@ fn outcome_banner(run: &Run) -> Option<Banner> {
     Some(Banner { tone: Tone::Caution, text, lines: lines.into_iter().collect() })
 }
 
-/// The same without the banners, for text that already has the verdict.
+/// The summary without the banners, for text that already has the verdict.
 pub fn setting(run: &Run) -> Vec<Block> {
     vec![Block::Facts(facts(run))]
 }

@@ -38,7 +38,7 @@ pub(super) fn stored_visit<'a>(of: &'a Experiment, cell: &CellResult) -> Option<
     visits.find(|one| one.cell == cell.name && one.block == cell.block)
 }
 
-/// The same for one figure.
+/// One figure of a visit, from the document of the experiment.
 pub(super) fn stored_figure(of: &Experiment, cell: &CellResult, figure: Figure) -> Option<f64> {
     stored_visit(of, cell)?.figures.get(&figure).copied()
 }

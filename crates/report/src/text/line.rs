@@ -92,7 +92,7 @@ impl TextLine {
     }
 }
 
-/// The same text in ASCII and as wide: blocks and lines become letters of about the same weight.
+/// The text in ASCII and as wide: blocks and lines become letters of about the same weight.
 pub(super) fn ascii(text: &str) -> String {
     let letter = |letter: char| match letter {
         '█' | '▉' | '▊' | '▇' => '#',

@@ -284,7 +284,7 @@ mod pinning {
         }
     }
 
-    /// The same host with the CPUs that take interrupts full of softirq: now pinning matters.
+    /// With the CPUs that take interrupts full of softirq, pinning matters.
     #[test]
     fn with_cpus_full_of_softirq_it_is_worth_trying() {
         let mut signals = thirty_two_cpus();

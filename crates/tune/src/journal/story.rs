@@ -206,8 +206,8 @@ impl Open {
         Ok(Self { story, file: Ok(file), path: path.to_path_buf() })
     }
 
-    /// The same to put values back, which needs no further line: if the file takes none, as on a
-    /// file system that has become read-only, each [`Self::append`] is an error.
+    /// Continues a transaction to put values back, which needs no further line: if the file takes
+    /// none, as on a file system that has become read-only, each [`Self::append`] is an error.
     pub(crate) fn resume_to_put_back(path: &Path, story: Story) -> Self {
         let file = appendable(path, story.whole_bytes).map_err(|error| error.kind());
         Self { story, file, path: path.to_path_buf() }

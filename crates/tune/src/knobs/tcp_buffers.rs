@@ -62,7 +62,7 @@ fn propose(ask: &Ask<'_>) -> Proposal {
     }
 }
 
-/// The same three numbers with a larger last one.
+/// Proposes the three numbers with a larger last one.
 fn larger(now: &str) -> Proposal {
     let numbers: Vec<&str> = now.split(' ').collect();
     match numbers[..] {

@@ -56,7 +56,7 @@ pub fn field(value: &str, name: &str) -> Option<u32> {
     words.chunks_exact(2).find(|pair| pair[0] == name)?[1].parse().ok()
 }
 
-/// The same value with another number in one field.
+/// A normalised value with another number in one field.
 pub fn with_field(value: &str, name: &str, number: u32) -> String {
     let words: Vec<&str> = value.split(' ').collect();
     let pairs = words.chunks_exact(2).map(|pair| match pair[0] == name {

@@ -125,7 +125,7 @@ pub(super) fn check_path(path: &str) -> Result<(), String> {
     Err(format!("'{}' is not the path of a control group", path.escape_debug()))
 }
 
-/// The same for a group that was made below another.
+/// Refuses a group that is not one that we make below another.
 pub(super) fn check_made(from: &str, made: &str) -> Result<(), String> {
     check_path(from)?;
     check_path(made)?;
@@ -137,7 +137,7 @@ pub(super) fn check_made(from: &str, made: &str) -> Result<(), String> {
     }
 }
 
-/// The same for groups that are made for a server that is started in them.
+/// Refuses groups that are not those that we make for a server that is started in them.
 pub(super) fn check_for_server(folders: &[String]) -> Result<(), String> {
     for folder in folders {
         check_path(folder)?;

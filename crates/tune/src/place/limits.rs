@@ -44,7 +44,7 @@ pub(super) fn write(host: &Host, pid: u32, started: u64, value: &str) -> Result<
     limits::set_open_files(pid, limit).map_err(error)
 }
 
-/// The same in the file of a host made up of files, whose processes do not run.
+/// Writes the limit into the file of a host made up of files, whose processes do not run.
 fn write_made_up(host: &Host, pid: u32, (soft, hard): (u64, u64)) -> io::Result<()> {
     let path = host.root.process(pid, "limits");
     let (soft, hard) = (word(soft), word(hard));

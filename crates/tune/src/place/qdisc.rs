@@ -88,7 +88,7 @@ fn comes_back(host: &Host, index: u32, root: &RootQdisc) -> Result<(), String> {
     })
 }
 
-/// The same for a device, before anything is planned.
+/// Whether the discipline of a device could be put back, before anything is planned.
 pub fn check_comes_back(host: &Host, device: &str) -> Result<(), String> {
     match root_of(host, device) {
         Ok((index, Some(root))) if root.handle == 0 => comes_back(host, index, &root),

@@ -217,7 +217,7 @@ fn packets_gather_where_their_readers_run() {
     signals.server.hottest_thread = Some(0.1);
     let two = gathered_at_readers(&signals, "softirq");
     assert_eq!(two.low, Some(-noise(&signals)), "{}", two.arithmetic);
-    // The same two, kept on one CPU.
+    // Those two, kept on one CPU.
     signals.server.process_cpus = Some(vec![0]);
     assert_eq!(gathered_at_readers(&signals, "softirq").low, one.low);
 }

@@ -24,7 +24,7 @@ const FLOWS: &str = "/sys/class/net/eth0/queues/rx-0/rps_flow_cnt";
 const RINGS: &str = "/ethtool/eth0/rings";
 const INDEX: &str = "/sys/class/net/eth0/ifindex";
 
-/// The same host from one of its network namespaces.
+/// The host from one of its network namespaces.
 fn within(ground: &Ground, namespace: &str) -> Host {
     let (namespace, pid_namespace) = (namespace.to_string(), ALL_PIDS.to_string());
     Host { namespace, pid_namespace, ..ground.host() }

@@ -50,7 +50,7 @@ impl Failure {
         Self { cause: TlsCause::Closed, text: text.into() }
     }
 
-    /// The same failure again.
+    /// The failure once more; the text is shared.
     pub(super) fn again(&self) -> Self {
         Self { cause: self.cause, text: Arc::clone(&self.text) }
     }

@@ -42,7 +42,7 @@ impl Client {
         Self { socket, input }
     }
 
-    /// The same connection, for another thread: one sends, the other receives.
+    /// This connection for another thread: one sends, the other receives.
     pub fn twin(&self) -> Self {
         let socket = self.socket.try_clone().unwrap();
         let input = BufReader::new(socket.try_clone().unwrap());
@@ -71,7 +71,7 @@ impl Client {
         self.try_respond().unwrap()
     }
 
-    /// The same, if it is one.
+    /// The next response, if there is one.
     pub fn try_respond(&mut self) -> io::Result<Response> {
         let mut response = self.try_head()?;
         let length = response.head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
