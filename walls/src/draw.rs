@@ -112,7 +112,7 @@ pub fn one(
         code: kept.code,
         watch: setup.watched(options.watch),
         hosts: options.family.hosts(),
-        said: kept.said,
+        said: kept.stderr,
         tested: None,
     };
     if !options.no_proof && !stop.load(Ordering::Relaxed) {

@@ -34,7 +34,7 @@ pub struct Performed {
     /// Exit code of ceiling.
     pub code: Option<i32>,
     /// Its standard error.
-    pub said: String,
+    pub stderr: String,
 }
 
 /// Runs a command line of ceiling on a stage built for it. The run is kept below `folder`.
@@ -107,11 +107,11 @@ pub fn perform(
     let code = wait(&mut client.0)?;
     let inside = second.map(Second::end).transpose()?;
     drop((playing, beside, probe, server, downstream));
-    let said = fs::read_to_string(&log).unwrap_or_default();
+    let stderr = fs::read_to_string(&log).unwrap_or_default();
     let _ = fs::remove_file(&log);
     let directory = only_folder(folder);
     let record = directory.as_ref().and_then(|run| store::read(run).ok()).map(|run| run.record);
-    Ok(Performed { directory, inside, record, code, said })
+    Ok(Performed { directory, inside, record, code, stderr })
 }
 
 /// A second watcher of the same load: a generator that puts little load on its own server on the

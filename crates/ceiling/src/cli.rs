@@ -183,8 +183,8 @@ pub fn explain(error: &clap::Error, words: &[String]) -> ExitCode {
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
         _ => {
-            let told = secret::without(&one_line(error, words), &Secrets::of_command(words));
-            to_stderr(&format!("ceiling: {told}"));
+            let printable = secret::without(&one_line(error, words), &Secrets::of_command(words));
+            to_stderr(&format!("ceiling: {printable}"));
             Code::Usage.into()
         }
     }

@@ -181,7 +181,7 @@ impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Usage(usage) => usage.into(),
-            Refusal::NoAddress(told) => Self::NoAddress(told),
+            Refusal::NoAddress(why) => Self::NoAddress(why),
         }
     }
 }

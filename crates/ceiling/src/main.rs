@@ -40,8 +40,8 @@ fn main() -> ExitCode {
         Ok(code) => code.into(),
         Err(failure) => {
             // Messages never show a secret.
-            let told = secret::without(&failure.to_string(), &Secrets::of_command(&words));
-            screen::to_stderr(&format!("ceiling: {told}"));
+            let text = secret::without(&failure.to_string(), &Secrets::of_command(&words));
+            screen::to_stderr(&format!("ceiling: {text}"));
             failure.code().into()
         }
     }

@@ -91,8 +91,8 @@ fn measured(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<Measu
     let outputs = Outputs::open(&options.out)?;
     let (mut writer, mut logs) = keep(options, trial)?;
     // This run would measure the changes that a killed run has left.
-    for reporting in tune::put_back_abandoned(&Root::default(), &tune::journal_folder()) {
-        to_stderr(&format!("ceiling: {reporting}"));
+    for text in tune::put_back_abandoned(&Root::default(), &tune::journal_folder()) {
+        to_stderr(&format!("ceiling: {text}"));
     }
     let mut screen = Screen::new(options, trial);
     let mut store_failure = None;
@@ -106,12 +106,10 @@ fn measured(asked: &dyn Ask, words: &[String], drawn: Drawn<'_>) -> Result<Measu
         store_failure = store_failure.take().or(written.err());
         onlookers.tell(event, &mut screen);
     };
-    let reporting = Reporting { notify: &mut notify, verdicts };
+    let report = Reporting { notify: &mut notify, verdicts };
     let made = match &lead {
-        None => lab::run(trial, &command, &mut logs, &stop, reporting),
-        Some(lead) => {
-            lab::run_in(Setting::Fleet(lead), trial, &command, &mut logs, &stop, reporting)
-        }
+        None => lab::run(trial, &command, &mut logs, &stop, report),
+        Some(lead) => lab::run_in(Setting::Fleet(lead), trial, &command, &mut logs, &stop, report),
     };
     screen.clear();
     onlookers.stop_drawing(&mut screen);

@@ -37,7 +37,7 @@ struct SignalCounts {
     stop: Arc<AtomicBool>,
     /// When the first came, monotonic nanoseconds.
     first_ns: AtomicU64,
-    told: AtomicBool,
+    is_explained: AtomicBool,
 }
 
 impl SignalCounts {
@@ -49,7 +49,7 @@ impl SignalCounts {
         if now_ns.saturating_sub(self.first_ns.load(Ordering::SeqCst)) < SAME_NS {
             return Act::Wait;
         }
-        match (is_touched, is_touched && self.told.swap(true, Ordering::SeqCst)) {
+        match (is_touched, is_touched && self.is_explained.swap(true, Ordering::SeqCst)) {
             (false, _) => Act::End,
             (true, false) => Act::Tell,
             (true, true) => Act::Wait,

@@ -13,18 +13,19 @@ pub fn hold(bytes: &[u8]) {
         ..Given::default()
     };
     for given in [Given::default(), given] {
-        if let Ok(told) = tools::audit::read(&mut &bytes[..], &given) {
-            check(vec![(String::new(), told)], &given);
+        if let Ok(account) = tools::audit::read(&mut &bytes[..], &given) {
+            check(vec![(String::new(), account)], &given);
         }
-        if let Ok(told) = tools::audit::read_text(&mut &bytes[..], &given) {
-            check(told, &given);
+        if let Ok(accounts) = tools::audit::read_text(&mut &bytes[..], &given) {
+            check(accounts, &given);
         }
     }
 }
 
-fn check(told: Vec<(String, Foreign)>, given: &Given) {
-    let told = told.into_iter().map(|(name, told)| ("-".to_string(), name, told)).collect();
-    let audited: Audit = tools::audit::audit(told, given);
+fn check(accounts: Vec<(String, Foreign)>, given: &Given) {
+    let accounts =
+        accounts.into_iter().map(|(name, account)| ("-".to_string(), name, account)).collect();
+    let audited: Audit = tools::audit::audit(accounts, given);
     for claim in audited.accounts.iter().flat_map(|account| &account.claims) {
         let worst = claim.findings.iter().map(|finding| finding.outcome).max();
         assert_eq!(worst.unwrap_or(Outcome::Undecided), claim.outcome);

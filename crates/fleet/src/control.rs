@@ -210,7 +210,7 @@ impl Session {
             for member in &mut job.members {
                 let heard_ns = self.agents.get(&member.name).map_or(0, Agent::heard_ns);
                 let event = member.listened(now_ns, heard_ns);
-                self.outputs.extend(event.map(|event| event_output(&member.name, event)));
+                self.outputs.extend(event.map(|event| output(&member.name, event)));
             }
         }
         self.flush(now_ns);
@@ -443,21 +443,19 @@ impl Session {
         let Some(agent) = self.agents.get_mut(name) else {
             if self.agents.len() < AGENTS_MAX {
                 self.agents.insert(name.to_string(), Agent::new(now_ns, hello));
-                self.outputs.push_back(event_output(name, Event::Appeared));
+                self.outputs.push_back(output(name, Event::Appeared));
             }
             return;
         };
         if agent.hello().challenge == hello.challenge {
             let event = agent.handle_hello(now_ns, hello);
-            self.outputs.extend(event.map(|event| event_output(name, event)));
+            self.outputs.extend(event.map(|event| output(name, event)));
             return;
         }
         let (new, is_double) = Agent::after(agent, now_ns, hello);
         *agent = new;
-        self.outputs.push_back(event_output(
-            name,
-            if is_double { Event::Doubled } else { Event::Appeared },
-        ));
+        let event = if is_double { Event::Doubled } else { Event::Appeared };
+        self.outputs.push_back(output(name, event));
         self.lose(name, "it was restarted, or another process was started with its name");
     }
 
@@ -472,7 +470,7 @@ impl Session {
             member.answer = Answer::Refused(Refusal { why: why.to_string(), is_unreachable: true });
         }
         member.leave(why);
-        self.outputs.push_back(event_output(name, Event::Lost(why.to_string())));
+        self.outputs.push_back(output(name, Event::Lost(why.to_string())));
         true
     }
 
@@ -482,7 +480,7 @@ impl Session {
             return;
         }
         let event = agent.heard(now_ns, &up);
-        self.outputs.extend(event.map(|event| event_output(name, event)));
+        self.outputs.extend(event.map(|event| output(name, event)));
         up.items.into_iter().for_each(|item| agent.put(item));
         while let Some(bytes) = self.agents.get_mut(name).and_then(Agent::take) {
             // Told once: an agent may send any number of malformed items.
@@ -510,11 +508,11 @@ impl Session {
         match item {
             UpItem::Report(report) => {
                 let event = member.handle_report(report.printable())?;
-                self.outputs.extend(event.map(|event| event_output(name, event)));
+                self.outputs.extend(event.map(|event| output(name, event)));
             }
             UpItem::Piece(piece) => {
                 let event = member.piece(&piece)?;
-                self.outputs.extend(event.map(|event| event_output(name, event)));
+                self.outputs.extend(event.map(|event| output(name, event)));
             }
             UpItem::Tick(bytes) => {
                 let tick = member.tick(now_ns, &bytes)?;
@@ -550,7 +548,7 @@ fn call() -> Vec<u8> {
     format!("{CALL}{PROTOCOL}").into_bytes()
 }
 
-fn event_output(agent: &str, event: Event) -> Output {
+fn output(agent: &str, event: Event) -> Output {
     Output::Event { agent: agent.to_string(), event }
 }
 

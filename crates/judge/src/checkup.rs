@@ -42,8 +42,8 @@ const CHECKS: &[fn(&Observed) -> Checked] =
 
 fn checked(name: &str, fitness: Fitness, found: String, (cost, change): (&str, &str)) -> Checked {
     let is_fit = fitness == Fitness::Fit;
-    let told = |text: &str| if is_fit { String::new() } else { text.to_string() };
-    Checked { name: name.to_string(), fitness, found, cost: told(cost), change: told(change) }
+    let if_not = |text: &str| if is_fit { String::new() } else { text.to_string() };
+    Checked { name: name.to_string(), fitness, found, cost: if_not(cost), change: if_not(change) }
 }
 
 fn not_known(name: &str) -> Checked {

@@ -143,17 +143,17 @@ fn of_hosts(case: &Case<'_>) -> Vec<Gate> {
 /// for, and it is never kept or shown: where it has a zero that was not counted,
 /// `walls::unreported` leaves out the tests that would read it.
 fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
-    let told = &run.account.foreign;
+    let report = &run.account.foreign;
     let count = |figure: &Option<model::audit::Figure>| {
         figure.as_ref().map_or(0, |figure| figure.value.max(0.0) as u64)
     };
     let window_s = run.window_ns.1.saturating_sub(run.window_ns.0) as f64 / 1e9;
-    let latency = told.latency().map(summary).unwrap_or_default();
-    let load = load(context, told, window_s);
+    let latency = report.latency().map(summary).unwrap_or_default();
+    let load = load(context, report, window_s);
     let offered_rate = load.rate;
-    let responses = ToolRun::responses(told).map(|count| count as u64);
+    let responses = ToolRun::responses(report).map(|count| count as u64);
     Point {
-        in_flight: in_flight(told, run.rate, &load),
+        in_flight: in_flight(report, run.rate, &load),
         load,
         agents: Vec::new(),
         attempt: 1,
@@ -163,12 +163,12 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         connections: ConnectionInfo::default(),
         subject: Subject::Requests(None),
         requests: RequestInfo {
-            sent: count(&told.requests),
-            completed: count(&told.good),
-            failed: count(&told.failed),
+            sent: count(&report.requests),
+            completed: count(&report.good),
+            failed: count(&report.failed),
             ..RequestInfo::default()
         },
-        status: [("2xx".to_string(), count(&told.good))].into_map(),
+        status: [("2xx".to_string(), count(&report.good))].into_map(),
         status_codes: BTreeMap::new(),
         error_codes: BTreeMap::new(),
         samples: Vec::new(),
@@ -177,7 +177,7 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         errors: BTreeMap::new(),
         rate: run.rate.unwrap_or(0.0),
         offered_rate,
-        bytes: Bytes { sent: 0, received: count(&told.bytes), ..Bytes::default() },
+        bytes: Bytes { sent: 0, received: count(&report.bytes), ..Bytes::default() },
         service_ns: latency.clone(),
         latency_good_ns: None,
         latency_ns: latency,
@@ -208,7 +208,7 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
 }
 
 /// The load that the tool was asked for.
-fn load(context: Context<'_>, told: &Foreign, window_s: f64) -> LoadInfo {
+fn load(context: Context<'_>, report: &Foreign, window_s: f64) -> LoadInfo {
     let trial = context.trial;
     let level = trial.levels.first();
     let curve = level.and_then(|level| match &level.arrival {
@@ -216,7 +216,7 @@ fn load(context: Context<'_>, told: &Foreign, window_s: f64) -> LoadInfo {
         Arrival::Open { curve, .. } => Some(curve),
     });
     let rate = curve.and_then(model::curve::Curve::constant_rate);
-    let is_open = rate.is_some() && told.meaning.load != Loop::Closed;
+    let is_open = rate.is_some() && report.meaning.load != Loop::Closed;
     let connections = level.map_or(1, |level| level.connections);
     LoadInfo {
         model: if is_open { LoadModel::Open } else { LoadModel::Closed },
@@ -235,8 +235,8 @@ fn load(context: Context<'_>, told: &Foreign, window_s: f64) -> LoadInfo {
 }
 
 /// Rate times mean time (Little), where the mean covers only times that were really measured.
-fn in_flight(told: &Foreign, rate: Option<f64>, load: &LoadInfo) -> InFlight {
-    let latency = told.latency();
+fn in_flight(report: &Foreign, rate: Option<f64>, load: &LoadInfo) -> InFlight {
+    let latency = report.latency();
     let is_measured = |of: &&Latencies| matches!(of.since, Since::Send | Since::Plan);
     let mean_s = latency.filter(is_measured).and_then(|of| of.mean.as_ref());
     let mean = rate.zip(mean_s).map(|(rate, mean)| rate * mean.value);

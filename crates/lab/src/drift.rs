@@ -89,17 +89,17 @@ fn find(root: &Root, folder: &Path, patience: Duration) -> Result<Vec<InForce>, 
 /// the same lock, and wait for it. Nothing for a journal that never had a lock.
 fn quiet(folder: &Path, patience: Duration) -> Result<Option<File>, String> {
     let path = folder.join("lock");
-    let told = |error: std::io::Error| format!("{}: {error}", path.display());
+    let error_words = |error: std::io::Error| format!("{}: {error}", path.display());
     let lock = match File::open(&path) {
         Ok(lock) => lock,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(told(error)),
+        Err(error) => return Err(error_words(error)),
     };
     let begin = Instant::now();
     loop {
         match lock.try_lock_shared() {
             Ok(()) => return Ok(Some(lock)),
-            Err(TryLockError::Error(error)) => return Err(told(error)),
+            Err(TryLockError::Error(error)) => return Err(error_words(error)),
             Err(TryLockError::WouldBlock) if begin.elapsed() < patience => thread::sleep(STEP),
             Err(TryLockError::WouldBlock) => {
                 return Err(format!("{}: another process is making changes", path.display()));

@@ -41,12 +41,12 @@ pub fn run(
     command: &[String],
     logs: &mut Logs,
     stop: &AtomicBool,
-    reporting: Reporting<'_>,
+    report: Reporting<'_>,
 ) -> Result<Run, LabError> {
     if let Some(tool) = trial.tool {
-        return tool::run(tool, trial, command, logs, (stop, reporting.notify));
+        return tool::run(tool, trial, command, logs, (stop, report.notify));
     }
-    run_in(Setting::Live, trial, command, logs, stop, reporting)
+    run_in(Setting::Live, trial, command, logs, stop, report)
 }
 
 /// Runs a trial in any setting; otherwise as [`run`].

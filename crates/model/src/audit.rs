@@ -388,7 +388,7 @@ impl Foreign {
             ("bytes", Unit::Bytes, &self.bytes),
             ("bytes_rate", Unit::BytesPerSecond, &self.bytes_rate),
         ];
-        let told = plain
+        let plain_figures = plain
             .into_iter()
             .filter_map(|(name, unit, figure)| Some((name.to_string(), unit, figure.as_ref()?)));
         let tallied = self.statuses.iter().map(|one| ("status", one));
@@ -397,7 +397,7 @@ impl Foreign {
             (format!("{prefix}.{}", word(&one.name)), Unit::Count, &one.count)
         });
         let latencies = self.latencies.iter().flat_map(Latencies::figures);
-        told.chain(counted).chain(latencies).collect()
+        plain_figures.chain(counted).chain(latencies).collect()
     }
 }
 

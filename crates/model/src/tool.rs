@@ -140,8 +140,8 @@ impl ToolRun {
     /// Requests that ended, as it counted them, and those without a good response; nothing when it
     /// does not report both.
     pub fn failures(&self) -> Option<(u64, u64)> {
-        let told = &self.account.foreign;
-        let (good, failed) = (told.good.as_ref()?.value, told.failed.as_ref()?.value);
+        let reported = &self.account.foreign;
+        let (good, failed) = (reported.good.as_ref()?.value, reported.failed.as_ref()?.value);
         Some(((good + failed) as u64, failed as u64))
     }
 

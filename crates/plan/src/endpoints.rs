@@ -112,7 +112,7 @@ impl WayOptions {
     /// Why options about a host and port of a URL would change nothing: none of them is for these.
     /// The load would go where the user did not want it.
     pub fn without_effect(&self, host: &str, port: u16) -> Option<String> {
-        let told = |option: &str, host: &str, port: u16, example: &str| {
+        let hint = |option: &str, host: &str, port: u16, example: &str| {
             let host = if host.contains(':') { format!("[{host}]") } else { host.to_string() };
             format!(
                 "{option}: none is for {host}:{port}, where the load goes, so the load would go \
@@ -120,11 +120,11 @@ impl WayOptions {
             )
         };
         if !self.connect_to.is_empty() && !self.connect_to.iter().any(|to| to.matches(host, port)) {
-            return Some(told("--connect-to", host, port, "127.0.0.1:8083"));
+            return Some(hint("--connect-to", host, port, "127.0.0.1:8083"));
         }
         let (host, port) = self.connected_to(host, port);
         let is_idle = !self.resolve.is_empty() && self.given_for(&host, port).is_none();
-        is_idle.then(|| told("--resolve", &host, port, "127.0.0.1"))
+        is_idle.then(|| hint("--resolve", &host, port, "127.0.0.1"))
     }
 
     fn connected_to(&self, host: &str, port: u16) -> (String, u16) {
@@ -205,7 +205,7 @@ mod tests {
     /// Load went to the address that the resolver has for the host.
     #[test]
     fn a_way_for_another_host_or_port_is_refused() {
-        let told = |connect_to: &[&str], given: &[&str]| {
+        let hint = |connect_to: &[&str], given: &[&str]| {
             ways(connect_to, given).without_effect("a.test", 80)
         };
         for (connect_to, given) in [
@@ -214,14 +214,14 @@ mod tests {
             (&["::b.test:81"], &["a.test:80:127.0.0.1", "b.test:81:127.0.0.2"]),
             (&[], &["*:80:127.0.0.1"]),
         ] {
-            assert_eq!(told(connect_to, given), None, "{connect_to:?} {given:?}");
+            assert_eq!(hint(connect_to, given), None, "{connect_to:?} {given:?}");
         }
-        let why = told(&[], &["a.test:443:127.0.0.1"]).unwrap();
+        let why = hint(&[], &["a.test:443:127.0.0.1"]).unwrap();
         assert!(why.starts_with("--resolve: none is for a.test:80,"), "{why}");
         assert!(why.ends_with("for example --resolve a.test:80:127.0.0.1"), "{why}");
-        let why = told(&["b.test:80:127.0.0.1:1"], &[]).unwrap();
+        let why = hint(&["b.test:80:127.0.0.1:1"], &[]).unwrap();
         assert!(why.contains("--connect-to a.test:80:127.0.0.1:8083"), "{why}");
-        let why = told(&["::b.test:"], &["a.test:80:127.0.0.1"]).unwrap();
+        let why = hint(&["::b.test:"], &["a.test:80:127.0.0.1"]).unwrap();
         assert!(why.starts_with("--resolve: none is for b.test:80"), "{why}");
         let words = ["load", "http://127.0.0.1:1/", "--resolve", "127.0.0.1:2:127.0.0.9"];
         let refused = crate::trial_of(&words.map(String::from), &Nowhere).unwrap_err();

@@ -190,19 +190,19 @@ fn host(name: &str, layers: &[&Layer]) -> Host {
     let mut known: BTreeMap<&str, (String, Origin)> = BTreeMap::new();
     let (mut link, mut is_here) = (None, name == CLIENT);
     for layer in layers {
-        let Some(said) = layer.hosts.get(name) else { continue };
-        let token_file = said.token_file.as_ref().map(|file| {
+        let Some(asked) = layer.hosts.get(name) else { continue };
+        let token_file = asked.token_file.as_ref().map(|file| {
             let file = layer.folder.join(file);
             file.display().to_string()
         });
-        let pin = said.pin.as_ref().map(|pin| pin.to_ascii_lowercase());
-        for (key, value) in [("probe", &said.probe), ("token-file", &token_file), ("pin", &pin)] {
+        let pin = asked.pin.as_ref().map(|pin| pin.to_ascii_lowercase());
+        for (key, value) in [("probe", &asked.probe), ("token-file", &token_file), ("pin", &pin)] {
             if let Some(value) = value {
                 known.insert(key, (value.clone(), layer.origin));
             }
         }
-        link = said.link.clone().or(link);
-        match (said.here, &said.probe) {
+        link = asked.link.clone().or(link);
+        match (asked.here, &asked.probe) {
             (Some(here), None) => is_here = here,
             (_, Some(_)) => is_here = false,
             (None, None) => {}
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_said_with_an_example() {
-        for (of_plan, file, value, said) in [
+        for (of_plan, file, value, asked) in [
             ("[hosts.A]", "", "", "lower-case letters"),
             ("[hosts.server]\nprobe = \"a\"", "", "", "hosts.server.probe = \"192.0.2.7:9200\""),
             ("[hosts.server]\npin = \"a\"", "", "", "but takes a SHA-256"),
@@ -430,7 +430,7 @@ mod tests {
         ] {
             let values: Vec<&str> = [value].into_iter().filter(|one| !one.is_empty()).collect();
             let error = resolved(of_plan, file, &values).unwrap_err();
-            assert!(error.contains(said), "{of_plan} {file} {value}: {error}");
+            assert!(error.contains(asked), "{of_plan} {file} {value}: {error}");
             assert_eq!(error.lines().count(), 1, "{error}");
         }
         let hosts = resolved("[hosts.server]", "", &[]).unwrap();

@@ -181,10 +181,10 @@ fn way(
     }
     let (resolution, addresses) =
         options.ways.find(&near.host, near.port, machine).map_err(|error| {
-            let told = format!("{error}; it comes from {} or from --connect-to", near.text);
+            let explained = format!("{error}; it comes from {} or from --connect-to", near.text);
             match error {
-                WayError::Unknown { .. } => Refusal::NoAddress(told),
-                _ => Refusal::Usage(Usage(told)),
+                WayError::Unknown { .. } => Refusal::NoAddress(explained),
+                _ => Refusal::Usage(Usage(explained)),
             }
         })?;
     let sources = match &options.ways.source {

@@ -158,9 +158,9 @@ fn read(
         let says_none = |key: &str| {
             table.contains_key("only") || key != "profile" && table.contains_key("values")
         };
-        let told = [("profile", &profile), ("cpus", &cpus), ("device", &device)].into_iter();
-        let mut told = told.filter(|(key, text)| !says_none(key) && !text.is_empty());
-        return match told.next() {
+        let given = [("profile", &profile), ("cpus", &cpus), ("device", &device)].into_iter();
+        let mut given = given.filter(|(key, text)| !says_none(key) && !text.is_empty());
+        return match given.next() {
             None => Ok(None),
             Some((key, text)) => Err(format!(
                 "tune.{key} is '{text}', but tune.only must say which knobs to turn; for example \

@@ -193,9 +193,9 @@ struct Slot {
 /// often as it is tried again, by the source that met it first, so that every window has those that
 /// last.
 #[derive(Debug, Default)]
-struct RecentFailures(Vec<(u64, Unreadable)>);
+struct Failures(Vec<(u64, Unreadable)>);
 
-impl RecentFailures {
+impl Failures {
     /// More different failures than this say nothing new.
     const MAX: usize = 256;
 
@@ -236,7 +236,7 @@ fn run(config: &Config, scope: &Scope, stopped: &Receiver<Infallible>, out: &Ent
     let mut server = config.server_pid.map(|pid| WatchedServer::on(&config.root, pid));
     let mut pace = Pace::start(clock::monotonic_ns(), config.period_ns.max(NS_PER_MS));
     let mut cost = SelfCost::start();
-    let mut failures = RecentFailures::default();
+    let mut failures = Failures::default();
     if !scope.network.is_inside() {
         push_read(out, || Data::Declared(source::declared()));
     }
@@ -278,7 +278,7 @@ fn push_read(out: &Entrance, read: impl FnOnce() -> Data) {
 
 impl Slot {
     /// Reads the source, passes the result on, and sets when to read it next.
-    fn read(&mut self, round: &Round<'_>, failures: &mut RecentFailures, out: &Entrance) {
+    fn read(&mut self, round: &Round<'_>, failures: &mut Failures, out: &Entrance) {
         let begin_cpu_ns = clock::thread_cpu_ns();
         let begin_ns = clock::monotonic_ns();
         let result = self.source.read(round);
@@ -398,7 +398,7 @@ mod tests {
     fn a_failure_is_told_whenever_it_is_tried_again_which_is_slowly() {
         let mut slot = slot(Box::new(Failing(&["refused", "refused", "ended", "refused"], 0)));
         let (entrance, exit) = queue::queue(1 << 20);
-        let mut failures = RecentFailures::default();
+        let mut failures = Failures::default();
         for due_ns in (0..4).map(|index| index * RETRY_NS) {
             slot.read(&Round { due_ns, server: None }, &mut failures, &entrance);
             assert!(slot.due_ns >= due_ns + RETRY_NS);
@@ -418,7 +418,7 @@ mod tests {
     fn a_failure_that_several_sources_meet_is_told_once_a_time() {
         let mut slots = [(); 3].map(|()| slot(Box::new(Failing(&["refused"; 2], 0))));
         let (entrance, exit) = queue::queue(1 << 20);
-        let mut failures = RecentFailures::default();
+        let mut failures = Failures::default();
         for (index, due_ns) in [0, 0, RETRY_NS / 2, RETRY_NS].into_iter().enumerate() {
             slots[index % 3].read(&Round { due_ns, server: None }, &mut failures, &entrance);
         }
@@ -454,7 +454,7 @@ mod tests {
     fn a_source_that_stays_costly_is_read_less_often() {
         let mut slot = slot(Box::new(Costly));
         let (entrance, _exit) = queue::queue(1 << 20);
-        let mut failures = RecentFailures::default();
+        let mut failures = Failures::default();
         slot.read(&Round { due_ns: 0, server: None }, &mut failures, &entrance);
         assert_eq!(slot.due_ns, 0, "once may be an accident");
         slot.read(&Round { due_ns: 0, server: None }, &mut failures, &entrance);

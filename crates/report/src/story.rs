@@ -53,7 +53,7 @@ fn chart(run: &Run) -> Vec<String> {
     let record = &run.record;
     let answer = record.search.as_ref().and_then(|search| search.answer.as_ref()?.rate);
     let ceiling = record.verdict.ceiling.as_ref().map(|ceiling| ceiling.rate);
-    let told = match &record.search {
+    let held = match &record.search {
         Some(_) => answer,
         None => ceiling,
     };
@@ -62,14 +62,14 @@ fn chart(run: &Run) -> Vec<String> {
         _ => None,
     });
     let limits = charts.flat_map(|chart| chart.views).flat_map(|view| view.limits);
-    let is_other = |label: &String| told.is_none_or(|rate| !label.contains(&per_second(rate)));
+    let is_other = |label: &String| held.is_none_or(|rate| !label.contains(&per_second(rate)));
     limits
         .map(|limit| limit.label)
         .filter(is_other)
         .map(|label| {
             format!(
                 "the chart says '{label}', the headline {}",
-                told.map_or("-".into(), per_second)
+                held.map_or("-".into(), per_second)
             )
         })
         .collect()

@@ -45,20 +45,20 @@ pub fn feed(url: &str, site: &Site, drawn: &[Drawn]) -> String {
 
 fn entry(url: &str, updated: &str, of: &Listed) -> String {
     let address = escape(&format!("{url}/{}", page_of(&of.slug)));
-    let said = &of.entry;
+    let stated = &of.entry;
     let tag = |tag: &String| format!("<category term=\"{}\"/>\n", escape(tag));
-    let tags: String = said.tags.iter().map(tag).collect();
-    let summary = match &said.answer {
-        Some(answer) => format!("{} {answer}", joined(&said.question)),
-        None => joined(&said.question),
+    let tags: String = stated.tags.iter().map(tag).collect();
+    let summary = match &stated.answer {
+        Some(answer) => format!("{} {answer}", joined(&stated.question)),
+        None => joined(&stated.question),
     };
     format!(
         "<entry>\n<id>{address}</id>\n<title>{}</title>\n<link href=\"{address}\"/>\n\
          <updated>{}</updated>\n<published>{}T00:00:00Z</published>\n{tags}\
          <summary>{}</summary>\n</entry>\n",
-        escape(&said.title),
+        escape(&stated.title),
         escape(updated),
-        said.date,
-        escape(&format!("[{}] {summary}", said.status.word()))
+        stated.date,
+        escape(&format!("[{}] {summary}", stated.status.word()))
     )
 }

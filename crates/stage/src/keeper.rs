@@ -296,8 +296,8 @@ pub fn keep(stop: &AtomicBool) -> Result<(), String> {
 /// The subcommand, with a descriptor for the server's standard output. It is closed here, so that
 /// the output ends with the server.
 fn keep_with(stop: &AtomicBool, lines: OwnedFd) -> Result<(), String> {
-    let told = |error: io::Error| error.to_string();
-    let socket = io::stdin().as_fd().try_clone_to_owned().map_err(told)?;
+    let error_words = |error: io::Error| error.to_string();
+    let socket = io::stdin().as_fd().try_clone_to_owned().map_err(error_words)?;
     let mut socket = UnixStream::from(socket);
     // Its own session, so that nothing on the terminal reaches it: a key there ends us, and we end
     // the server, which must be measured completely until then.
@@ -305,8 +305,8 @@ fn keep_with(stop: &AtomicBool, lines: OwnedFd) -> Result<(), String> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| error.to_string())?;
     let mut text = String::new();
-    let stream = socket.try_clone().map_err(told)?;
-    BufReader::new(stream.take(ORDER_BYTES_MAX)).read_line(&mut text).map_err(told)?;
+    let stream = socket.try_clone().map_err(error_words)?;
+    BufReader::new(stream.take(ORDER_BYTES_MAX)).read_line(&mut text).map_err(error_words)?;
     let order: Order = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     let report = match start(&order, lines) {
         Ok(server) => {
@@ -672,8 +672,8 @@ mod tests {
         words.arg(std::env::current_exe().unwrap());
         words.arg(format!("keeper::tests::{test}"));
         let output = words.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && told.contains("1 passed"), "{output:?}");
+        let error_words = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && error_words.contains("1 passed"), "{output:?}");
     }
 
     /// The kernel closes the socket of a killed process just as this test does.

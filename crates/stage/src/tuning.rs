@@ -120,11 +120,11 @@ fn wish(tune: &Tune) -> Result<Wish, String> {
 /// What is wanted of a host at a moment; `None` when no knob is turned at that moment.
 fn wanted(tune: &Tune, moment: When, server: Option<u32>) -> Result<Option<Wanted>, String> {
     let is_now = |word: &str| knob_of(word).map(|knob| when(knob.takes_effect) == moment);
-    let said = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     let mut wanted = Wanted {
-        profile: said(&tune.profile),
-        device: said(&tune.device),
-        cpus: said(&tune.cpus),
+        profile: given(&tune.profile),
+        device: given(&tune.device),
+        cpus: given(&tune.cpus),
         server_pid: server,
         ..Wanted::default()
     };
@@ -381,15 +381,16 @@ fn planned(tune: &Tune, host: &tune::Host, moment: When) -> Result<Vec<Planned>,
 /// Whether each knob would change something, and everything wanted can be changed. Otherwise a cell
 /// named after a knob would be measured as if that were turned.
 fn check_rows(rows: &[Row]) -> Result<(), String> {
-    let told = |row: &Row| format!("tuning: {} {}: {} {}", row.knob, row.name, row.place, row.note);
+    let row_words =
+        |row: &Row| format!("tuning: {} {}: {} {}", row.knob, row.name, row.place, row.note);
     for of_knob in rows.chunk_by(|left, right| left.knob == right.knob) {
         if let Some(refused) = of_knob.iter().find(|row| row.fate == Fate::Refused) {
-            return Err(told(refused));
+            return Err(row_words(refused));
         }
         if !of_knob.iter().any(|row| row.fate == Fate::Proposed) {
             return Err(format!(
                 "{}: nothing would change, and the name of the cell would be wrong",
-                told(&of_knob[0])
+                row_words(&of_knob[0])
             ));
         }
     }

@@ -112,12 +112,12 @@ fn known(front: &Front) -> String {
 pub fn help(front: &Front) -> String {
     let mut text = String::from("Options:\n");
     for option in front.line.options {
-        let said = match option.asks {
+        let allowed = match option.asks {
             Asks::No(why) | Asks::NoValue(why) => format!("{}; refused: {why}", option.about),
             _ => option.about.to_string(),
         };
         let mut line = format!("  {:24}", option.names.join(", "));
-        for word in said.split(' ') {
+        for word in allowed.split(' ') {
             if line.len() + 1 + word.len() > COLUMNS {
                 text += &format!("{line}\n");
                 line = " ".repeat(26);

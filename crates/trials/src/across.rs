@@ -388,7 +388,7 @@ fn warnings(a: &Experiment, b: &Experiment) -> Vec<String> {
 
 /// The figures of which only bounds are known.
 fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     for (name, of) in [("A", a), ("B", b)] {
         let visits = || of.analysis.iter().flat_map(|analysis| &analysis.visits);
         let subject = Subject::of(of);
@@ -398,7 +398,7 @@ fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
             if count == 0 {
                 continue;
             }
-            said.push(format!(
+            sentences.push(format!(
                 "only bounds of {} are known in {count} of {} visits of {name}, so what does not \
                  hold at both ends is undecided",
                 figure,
@@ -406,12 +406,12 @@ fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
             ));
         }
     }
-    said
+    sentences
 }
 
 /// Visits without a good response, and visits without a rate, cell by cell.
 fn missing(of: &Experiment, groups: &Groups, name: &str) -> Vec<String> {
-    let (mut said, figure, visits) = (Vec::new(), Figure::Rate, counted(of));
+    let (mut sentences, figure, visits) = (Vec::new(), Figure::Rate, counted(of));
     let cells: BTreeSet<&String> = visits.iter().map(|visit| &visit.cell).collect();
     let without = Group::default();
     for cell in cells {
@@ -424,7 +424,7 @@ fn missing(of: &Experiment, groups: &Groups, name: &str) -> Vec<String> {
                     ": nothing is concluded from the other visits that these could turn around"
                 }
             };
-            said.push(format!(
+            sentences.push(format!(
                 "{} is zero in {} of {all} visits of {cell} in {name}, which had no good \
                  response{others}",
                 figure,
@@ -433,14 +433,14 @@ fn missing(of: &Experiment, groups: &Groups, name: &str) -> Vec<String> {
         }
         let unknown = all - group.lowest.len();
         if unknown > 0 {
-            said.push(format!(
+            sentences.push(format!(
                 "{} is not known in {unknown} of {all} visits of {cell} in {name}, which are left \
                  out",
                 figure,
             ));
         }
     }
-    said
+    sentences
 }
 
 /// Cells whose latency and CPU time are of different loads.
@@ -460,7 +460,7 @@ fn at_other_loads(a: &Experiment, b: &Experiment) -> Vec<String> {
         (Some(least), Some(most)) => format!("{least} to {most}"),
         _ => "?".to_string(),
     };
-    let said = |(cell, a, b): (&String, &Vec<u64>, &Vec<u64>)| {
+    let sentences = |(cell, a, b): (&String, &Vec<u64>, &Vec<u64>)| {
         format!(
             "{cell} has its best point at a load of {} in A and of {} in B: changes of its \
              latency and CPU time are undecided",
@@ -468,7 +468,7 @@ fn at_other_loads(a: &Experiment, b: &Experiment) -> Vec<String> {
             range(b)
         )
     };
-    differ.map(said).collect()
+    differ.map(sentences).collect()
 }
 
 fn flat(of: &Experiment) -> BTreeMap<String, String> {

@@ -107,7 +107,7 @@ impl Known {
 
     /// Which side did not reach its ceiling, and what follows; `end` is the known end.
     fn why(self, end: Option<f64>, of: usize) -> String {
-        let told = |side: &str, missed: usize, bound: &str, at: &str| {
+        let bound_words = |side: &str, missed: usize, bound: &str, at: &str| {
             let known = end.map_or(" would be known".to_string(), |end| {
                 format!(" is known: at {at} {:+.1} %", 100.0 * end)
             });
@@ -118,8 +118,8 @@ impl Known {
         };
         match self {
             Self::Change => String::new(),
-            Self::AtLeast(missed) => told("change", missed, "a lower", "least"),
-            Self::AtMost(missed) => told("baseline", missed, "an upper", "most"),
+            Self::AtLeast(missed) => bound_words("change", missed, "a lower", "least"),
+            Self::AtMost(missed) => bound_words("baseline", missed, "an upper", "most"),
             Self::Nothing => {
                 let what = "; neither the baseline nor the change reached its ceiling in every \
                             pair, so the ceiling's change is not known";
@@ -319,7 +319,7 @@ mod tests {
     }
 
     /// The pairs, and whether the ceiling of each baseline and each changed cell is a lower bound.
-    fn compared_bounds(predicted: &PlannedPrediction, bounds: &[(bool, bool)]) -> PredictionResult {
+    fn of_bounds(predicted: &PlannedPrediction, bounds: &[(bool, bool)]) -> PredictionResult {
         let cell = |name: String, rate, is_bound| {
             let mut record = record(Some(rate));
             if is_bound {
@@ -344,7 +344,7 @@ mod tests {
     fn a_change_that_did_not_reach_its_ceiling_is_a_lower_bound() {
         // About 11 % more, or any change above that.
         let bounds = [(false, true), (false, false), (false, true)];
-        let of = |low, high| compared_bounds(&predicted(low, high), &bounds);
+        let of = |low, high| of_bounds(&predicted(low, high), &bounds);
         let held = of(0.0, Some(0.2));
         assert_eq!((held.inside, held.high.is_some()), (None, true), "it may be 50 %");
         let low = held.low.unwrap();
@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn a_baseline_that_did_not_reach_its_ceiling_is_an_upper_bound() {
         let bounds = [(true, false), (true, false), (true, false)];
-        let of = |low, high| compared_bounds(&predicted(low, high), &bounds);
+        let of = |low, high| of_bounds(&predicted(low, high), &bounds);
         let held = of(0.0, Some(0.2));
         assert_eq!((held.inside, held.low.is_some()), (None, true), "it may be -50 %");
         let why = "the baseline did not reach its ceiling in 3 of 3 pairs, so only an upper bound";
@@ -375,12 +375,12 @@ mod tests {
     fn two_lower_bounds_decide_nothing() {
         for bounds in [[(true, true); 3], [(true, false), (false, true), (false, false)]] {
             for (low, high) in [(0.0, None), (0.3, None), (-0.02, Some(0.02)), (0.0, Some(0.2))] {
-                let held = compared_bounds(&predicted(low, high), &bounds);
+                let held = of_bounds(&predicted(low, high), &bounds);
                 assert_eq!((held.inside, held.measured.is_some()), (None, true));
                 assert!(held.why.contains("neither the baseline nor the change"), "{}", held.why);
             }
         }
-        let one = compared_bounds(&predicted(0.0, Some(0.2)), &[(false, true)]);
+        let one = of_bounds(&predicted(0.0, Some(0.2)), &[(false, true)]);
         assert!(one.why.contains("in 1 of 1 pairs"), "{}", one.why);
     }
 

@@ -86,8 +86,8 @@ fn stands_out(prediction: &Prediction, signals: &Signals) -> bool {
 /// What a knob would do to the rate of a run: its own figures, and what limited the run. Advice and
 /// plans have the same.
 pub fn prediction(knob: &Knob, signals: &Signals) -> Prediction {
-    let said = beside_the_point(knob, signals, (knob.predict)(signals));
-    without_ground(signals, behind_the_generator(knob, signals, said))
+    let predicted = beside_the_point(knob, signals, (knob.predict)(signals));
+    without_ground(signals, behind_the_generator(knob, signals, predicted))
 }
 
 /// Share of the server's CPUs from which other processes disturb a prediction.
@@ -104,11 +104,13 @@ pub fn no_ground(signals: &Signals) -> Option<String> {
 }
 
 /// What may help where there is no ground for a prediction is not known; what cannot help stays so.
-fn without_ground(signals: &Signals, said: Prediction) -> Prediction {
-    let may_help = said.basis == Basis::Bounded && stands_out(&said, signals);
+fn without_ground(signals: &Signals, predicted: Prediction) -> Prediction {
+    let may_help = predicted.basis == Basis::Bounded && stands_out(&predicted, signals);
     match no_ground(signals).filter(|_| may_help) {
-        Some(why) => Prediction::unknown(format!("{why}; {}", said.arithmetic), &said.reconsider),
-        None => said,
+        Some(why) => {
+            Prediction::unknown(format!("{why}; {}", predicted.arithmetic), &predicted.reconsider)
+        }
+        None => predicted,
     }
 }
 
@@ -137,7 +139,7 @@ fn candidate(knob: &Knob, signals: &Signals, asked: &RunCommands) -> Candidate {
 
 /// A knob that acts on something that the run did not use, or that did not limit it, changes
 /// nothing, whatever its own figures say.
-fn beside_the_point(knob: &Knob, signals: &Signals, said: Prediction) -> Prediction {
+fn beside_the_point(knob: &Knob, signals: &Signals, predicted: Prediction) -> Prediction {
     let relieves = |wall: &WallId| match signals.wall {
         Some(Named::Wall(named)) => *wall == named,
         Some(Named::None) => matches!(*wall, WallId::C3 | WallId::N1),
@@ -148,28 +150,28 @@ fn beside_the_point(knob: &Knob, signals: &Signals, said: Prediction) -> Predict
         _ if knob.scope == Scope::Device && is_loopback => {
             "the load went over loopback, and this knob acts on a network device"
         }
-        _ if knob.relieves.iter().any(relieves) => return said,
+        _ if knob.relieves.iter().any(relieves) => return predicted,
         _ if signals.is_inside => {
             "the limit is inside the application, where no host setting reaches"
         }
         Some(Named::None) => "no wall was reached: the rate was the load that was offered",
-        _ => return said,
+        _ => return predicted,
     };
-    if said.basis == Basis::NoEffect {
-        return said;
+    if predicted.basis == Basis::NoEffect {
+        return predicted;
     }
-    Prediction::no_effect(predict::noise(signals), why.to_string(), &said.reconsider)
+    Prediction::no_effect(predict::noise(signals), why.to_string(), &predicted.reconsider)
 }
 
 /// While the generator is the wall, a knob that acts only on the server cannot change the rate,
 /// whatever the server's counters say.
-fn behind_the_generator(knob: &Knob, signals: &Signals, said: Prediction) -> Prediction {
+fn behind_the_generator(knob: &Knob, signals: &Signals, predicted: Prediction) -> Prediction {
     let is_of_client = knob.relieves.iter().any(|wall| wall.side() == At::Client);
-    if !signals.client_is_wall || is_of_client || said.basis != Basis::Bounded {
-        return said;
+    if !signals.client_is_wall || is_of_client || predicted.basis != Basis::Bounded {
+        return predicted;
     }
     let wall = signals.wall.map_or("", |wall| wall.word());
-    let words = format!("the generator was the wall ({wall}); behind it: {}", said.arithmetic);
+    let words = format!("the generator was the wall ({wall}); behind it: {}", predicted.arithmetic);
     Prediction::no_effect(predict::noise(signals), words, "a run whose wall is the server's")
 }
 

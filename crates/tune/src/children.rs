@@ -3,7 +3,7 @@
 
 use crate::host::Host;
 use crate::journal::Recorded;
-use crate::place::unreadable_words;
+use crate::place::sentence;
 use crate::place::{Place, PlaceError};
 use ::host::tree;
 
@@ -29,7 +29,7 @@ fn heirs(host: &Host, change: &Recorded) -> Result<Heirs, String> {
     let Some(((pid, _), since_ms)) = begin.place.process().zip(begin.at_boot_ms) else {
         return Ok(heirs);
     };
-    for (pid, started_ticks) in tree::descendants(&host.root, pid).map_err(unreadable_words)? {
+    for (pid, started_ticks) in tree::descendants(&host.root, pid).map_err(sentence)? {
         let Some(place) = begin.place.of_heir(pid, started_ticks) else { return Ok(heirs) };
         if (started_ticks + 1) * TICK_MS <= since_ms {
             continue;

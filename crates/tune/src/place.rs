@@ -163,11 +163,11 @@ fn same(
 }
 
 fn unreadable(place: String, why: Unreadable) -> PlaceError {
-    PlaceError::Value { place, why: unreadable_words(why) }
+    PlaceError::Value { place, why: sentence(why) }
 }
 
 /// What could not be read, in a sentence.
-pub(crate) fn unreadable_words(error: Unreadable) -> String {
+pub(crate) fn sentence(error: Unreadable) -> String {
     format!("{}: {}", error.source, error.why)
 }
 

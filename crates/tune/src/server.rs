@@ -8,7 +8,7 @@ use crate::journal::Journal;
 use crate::place::Place;
 use crate::place::group::{CPU_MAX, MADE, QUOTA};
 use crate::place::masks;
-use crate::place::unreadable_words;
+use crate::place::sentence;
 use crate::process;
 use ::host::cgroup::{Group, cpu_groups};
 use ::host::group::{GroupFolder, members};
@@ -57,8 +57,8 @@ impl ServerChange {
     }
 
     fn cpu_time(host: Host, journal: Journal, pid: u32, cpus: f64) -> Result<Self, String> {
-        let mut tree = Tree::of(pid).map_err(unreadable_words)?;
-        let chain = cpu_groups(pid).map_err(unreadable_words)?;
+        let mut tree = Tree::of(pid).map_err(sentence)?;
+        let chain = cpu_groups(pid).map_err(sentence)?;
         let own = chain.first().ok_or("the server is in no control group with CPU limits")?;
         let folder = own.folder.display().to_string();
         let quota_us = ((cpus * PERIOD_US as f64).round() as u64).max(QUOTA_MIN_US);
@@ -66,7 +66,7 @@ impl ServerChange {
             1 => {
                 one_group(&tree, own)?;
                 let made = format!("{folder}/{MADE}{}", std::process::id());
-                let started_ticks = process::stat(pid).map_err(unreadable_words)?.started_ticks;
+                let started_ticks = process::stat(pid).map_err(sentence)?.started_ticks;
                 let quota = Some((made.clone(), quota_us));
                 let place = Place::Group { pid, started_ticks, from: folder, made: made.clone() };
                 (place, made, quota)
@@ -86,8 +86,8 @@ impl ServerChange {
 
     fn cpus(host: Host, journal: Journal, pid: u32, cpus: &[u32]) -> Result<Self, String> {
         let to = cpus.iter().copied().collect::<CpuSet>().list();
-        let started_ticks = process::stat(pid).map_err(unreadable_words)?.started_ticks;
-        let before = masks::lists(&host, pid).map_err(unreadable_words)?;
+        let started_ticks = process::stat(pid).map_err(sentence)?.started_ticks;
+        let before = masks::lists(&host, pid).map_err(sentence)?;
         let place = Place::Masks { pid, started_ticks, to: to.clone(), before };
         let held = Held::begin(host, journal, Turn::of_experiment("server-cpus", place, to))?;
         Ok(Self { held, quota: None })
@@ -128,13 +128,11 @@ pub(crate) fn set(group: &str, file: &str, value: &str) -> Result<(), String> {
 /// All threads of the tree must be in one group: they are put back into one.
 fn one_group(tree: &Tree, own: &Group) -> Result<(), String> {
     for pid in tree.pids() {
-        for tid in threads::of(&Default::default(), *pid).map_err(unreadable_words)? {
+        for tid in threads::of(&Default::default(), *pid).map_err(sentence)? {
             let chain = match cpu_groups(tid) {
                 // The thread has ended meanwhile.
-                Err(_) if process::stat_if_there(tid).map_err(unreadable_words)?.is_none() => {
-                    continue;
-                }
-                chain => chain.map_err(unreadable_words)?,
+                Err(_) if process::stat_if_there(tid).map_err(sentence)?.is_none() => continue,
+                chain => chain.map_err(sentence)?,
             };
             if chain.first().is_none_or(|group| group.folder != own.folder) {
                 return Err(format!(
@@ -163,7 +161,7 @@ fn require_alone(own: &Group, tree: &mut Tree) -> Result<(), String> {
     let mut why = String::new();
     for _ in 0..LOOKS {
         let inside = members(&own.folder).map_err(|why| why.to_string())?;
-        tree.refresh().map_err(unreadable_words)?;
+        tree.refresh().map_err(sentence)?;
         let stranger = inside.iter().find(|pid| !tree.pids().contains(pid));
         let outside = tree.pids().iter().find(|pid| !inside.contains(pid) && runs(**pid));
         why = match (stranger, outside) {

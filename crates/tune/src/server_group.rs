@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::journal::Journal;
 use crate::place::Place;
 use crate::place::group::{FOR_SERVER, QUOTA, THERE};
-use crate::place::unreadable_words;
+use crate::place::sentence;
 use crate::server::{PERIOD_US, QUOTA_MIN_US, set};
 use ::host::cgroup::{Group, chain};
 use model::root::Root;
@@ -100,8 +100,7 @@ fn settings(limits: &Limits) -> Result<Vec<Setting>, String> {
 
 /// Where a group with this controller can be made, and the version of its hierarchy.
 fn place(controller: &str, name: &str) -> Result<(String, u8), String> {
-    let chain =
-        chain(&Root::default(), controller, std::process::id()).map_err(unreadable_words)?;
+    let chain = chain(&Root::default(), controller, std::process::id()).map_err(sentence)?;
     let parent = chain.iter().find(|group| takes(group, controller)).ok_or_else(|| {
         let at = chain.last().map_or_else(String::new, |root| root.folder.display().to_string());
         format!(

@@ -97,14 +97,14 @@ impl Beside {
 
 pub fn run(command: Audit) -> Result<Code, Failure> {
     let given = command.beside.given();
-    let mut told: Vec<(String, String, Foreign)> = Vec::new();
+    let mut accounts: Vec<(String, String, Foreign)> = Vec::new();
     for file in &command.files {
         let name = file.display().to_string();
-        let accounts = read(file, &command.beside);
-        let accounts = accounts.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
-        told.extend(accounts.into_iter().map(|(part, foreign)| (name.clone(), part, foreign)));
+        let parts = read(file, &command.beside);
+        let parts = parts.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+        accounts.extend(parts.into_iter().map(|(part, foreign)| (name.clone(), part, foreign)));
     }
-    let audited = tools::audit::audit(told, &given);
+    let audited = tools::audit::audit(accounts, &given);
     let text = if command.json {
         model::json::pretty(&audited)
     } else {

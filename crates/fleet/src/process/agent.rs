@@ -105,7 +105,7 @@ struct Agent<'a> {
     /// Whether the broker has ever accepted us.
     was_up: Option<()>,
     /// The last message about the connection.
-    told: String,
+    last_message: String,
     tell: &'a mut dyn FnMut(&str),
 }
 
@@ -135,7 +135,7 @@ impl<'a> Agent<'a> {
             switch: Switch::start()?,
             load: None,
             was_up: None,
-            told: String::new(),
+            last_message: String::new(),
             tell,
         })
     }
@@ -185,9 +185,9 @@ impl<'a> Agent<'a> {
             Came::Message { .. } => return Ok(()),
         };
         // Reported once for each reason, not for each attempt.
-        if text != self.told {
+        if text != self.last_message {
             (self.tell)(&text);
-            self.told = text;
+            self.last_message = text;
         }
         Ok(())
     }

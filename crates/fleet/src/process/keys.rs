@@ -64,7 +64,7 @@ pub struct Made {
     /// Agents with new keys.
     pub new: Vec<String>,
     /// Agents that had keys already.
-    pub kept: Vec<String>,
+    pub existing: Vec<String>,
     /// Where the broker listens.
     pub listen: SocketAddr,
 }
@@ -178,7 +178,7 @@ pub fn make(wish: &Wish) -> Result<Made, KeysError> {
     let path = of(BROKER).join(CONFIGURATION);
     replace(&path, &configuration(&wish.fleet, listen, &users))?;
     let new = all.iter().filter(|name| !kept.contains(*name)).cloned().collect();
-    Ok(Made { controller, new, kept: kept.into_iter().collect(), listen })
+    Ok(Made { controller, new, existing: kept.into_iter().collect(), listen })
 }
 
 /// Credentials of the controller, and its key, from a folder that [`make`] filled or from its part
@@ -348,11 +348,11 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         let first = make(&Wish { hosts: vec!["nats.test".into()], ..wish(&folder, &["a1", "a2"]) });
         let first = first.unwrap();
-        assert_eq!((first.new.len(), first.kept.len()), (2, 0));
+        assert_eq!((first.new.len(), first.existing.len()), (2, 0));
         let file = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
         let (a1, key) = (file("agents/a1.creds"), file("controller/controller.key"));
         let second = make(&wish(&folder, &["a2", "a3"])).unwrap();
-        assert_eq!((second.new, second.kept.len()), (vec!["a3".to_string()], 2));
+        assert_eq!((second.new, second.existing.len()), (vec!["a3".to_string()], 2));
         assert_eq!(second.controller, first.controller);
         assert_eq!((file("agents/a1.creds"), file("controller/controller.key")), (a1, key));
         let secrets =

@@ -205,14 +205,14 @@ impl<'a> Lead<'a> {
                 .chain(neighbours(&self.agents, at))
                 .collect(),
         };
-        let mut told: BTreeMap<u32, AgentPoint> =
+        let mut own: BTreeMap<u32, AgentPoint> =
             report.into_iter().flat_map(|report| report.points).into_map();
         let visits = self.visits.lock().unwrap_or_else(PoisonError::into_inner);
         let last = visits.last_key_value().map_or(0, |(last, _)| *last);
         let points = visits.iter().map(|(load, visit)| {
             let planned = self.planned(at, *load, visit);
             let turn = Turn { load: *load, visit, planned, last };
-            (*load, point(of, ended, told.remove(load), turn))
+            (*load, point(of, ended, own.remove(load), turn))
         });
         let points = points.collect();
         (record, points)
@@ -356,12 +356,13 @@ fn ended(of: &Account, has_report: bool) -> (AgentEnd, &str) {
     }
 }
 
-/// What an agent did in a visit, of which it may have `told`; `ended` is how its whole part ended.
-fn point(of: &Account, ended: AgentEnd, told: Option<AgentPoint>, turn: Turn<'_>) -> AgentPoint {
+/// What an agent did in a visit, with its `own` figures if it sent them; `ended` is how its whole
+/// part ended.
+fn point(of: &Account, ended: AgentEnd, own: Option<AgentPoint>, turn: Turn<'_>) -> AgentPoint {
     let Turn { load, visit, planned, last } = turn;
     let counted = of.loads.get(&load).copied().unwrap_or_default();
-    let has_told = told.is_some();
-    let counts = counts(told.unwrap_or_default(), &counted, planned, visit);
+    let has_own = own.is_some();
+    let counts = counts(own.unwrap_or_default(), &counted, planned, visit);
     // The visit that an agent ended early is the one with missing requests; without a plan, it is
     // the one that it left before its end, or the last one.
     let is_all = match planned {
@@ -373,7 +374,7 @@ fn point(of: &Account, ended: AgentEnd, told: Option<AgentPoint>, turn: Turn<'_>
         agent: of.agent.clone(),
         clock_error_ns: window_error_ns(of),
         ended: match counted.is_whole && is_all {
-            true if has_told => AgentEnd::Complete,
+            true if has_own => AgentEnd::Complete,
             true => AgentEnd::NoReport,
             false => ended,
         },
@@ -391,7 +392,7 @@ fn has_left(of: &Account, visit: &Visit) -> bool {
 /// The counts come from the ticks that arrived, because the sum has the same; the rest comes from
 /// the agent's report.
 fn counts(
-    told: AgentPoint,
+    own: AgentPoint,
     counted: &LoadAccount,
     planned: Option<u64>,
     visit: &Visit,
@@ -417,7 +418,7 @@ fn counts(
         unsent: measured.unsent + never_sent,
         unaccounted,
         starts,
-        ..told
+        ..own
     }
 }
 
@@ -493,9 +494,9 @@ mod tests {
             Seen { name: name.to_string(), facts, job: None, clock: None }
         };
         let agents = [on("a1", "x"), on("a2", ""), on("a3", "x"), on("a4", ""), on("a5", "y")];
-        let told: Vec<_> = (0..5).map(|at| neighbours(&agents, at)).collect();
+        let own: Vec<_> = (0..5).map(|at| neighbours(&agents, at)).collect();
         let shares = |name: &str| Some(format!("it shares its host with {name}"));
-        assert_eq!(told, [shares("a3"), None, shares("a1"), None, None]);
+        assert_eq!(own, [shares("a3"), None, shares("a1"), None, None]);
     }
 
     #[test]
@@ -576,8 +577,8 @@ mod tests {
             let of = Account { halted_ns, loads, ..account(Some(clock), None) };
             let end = |(load, visit)| {
                 let turn = Turn { load, visit, planned: None, last: 3 };
-                let told = (load == 1).then(AgentPoint::default);
-                point(&of, AgentEnd::CutOff, told, turn).ended
+                let own = (load == 1).then(AgentPoint::default);
+                point(&of, AgentEnd::CutOff, own, turn).ended
             };
             (1..).zip(visits).map(end).collect()
         };

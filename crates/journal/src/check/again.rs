@@ -61,8 +61,8 @@ pub(crate) fn verdicts(was: &Run, now: &Record) -> Option<String> {
     let walls = differs(was.verdict.wall.word(), now.verdict.wall.word());
     let is_same_kind = std::mem::discriminant(&was.claim()) == std::mem::discriminant(&now.claim());
     let claims = differs(&claim(was), &claim(now)).filter(|_| !is_same_kind);
-    let told: Vec<String> = walls.into_iter().chain(claims).collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    let changes: Vec<String> = walls.into_iter().chain(claims).collect();
+    (!changes.is_empty()).then(|| changes.join("; "))
 }
 
 /// Gates that hold in one record and not in the other.
@@ -73,16 +73,16 @@ pub(crate) fn gates(was: &Record, now: &Record) -> Option<String> {
         None => "was not checked",
     };
     let of_point = |(was, now): (&Point, &Point)| {
-        let mut told = Vec::new();
+        let mut changes = Vec::new();
         for gate in &now.gates {
             let before = was.gates.iter().find(|other| other.id == gate.id);
             let before = before.map_or("was not known", |before| word(before.ok));
             if before != word(gate.ok) {
-                told.push(format!("{}: {before} in the record, {} now", gate.id, word(gate.ok)));
+                changes.push(format!("{}: {before} in the record, {} now", gate.id, word(gate.ok)));
             }
         }
-        told
+        changes
     };
-    let told: Vec<String> = was.points.iter().zip(&now.points).flat_map(of_point).collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    let changes: Vec<String> = was.points.iter().zip(&now.points).flat_map(of_point).collect();
+    (!changes.is_empty()).then(|| changes.join("; "))
 }

@@ -51,17 +51,17 @@ fn hosts_of_run(world: &World<'_>, (slug, name): &(Slug, String)) -> Option<Seen
 
 /// What differs between the hosts of two of them, by side.
 fn difference((one, hosts): &Seen, (two, others): &Seen) -> Option<String> {
-    let mut told = Vec::new();
+    let mut changes = Vec::new();
     let swapped = unmatched(others, hosts).map(|(there, here)| (here, there));
     for (here, there) in unmatched(hosts, others).chain(swapped) {
         for ((what, one), (_, two)) in of(here).into_iter().zip(of(there)) {
-            let said = format!("{} {what} '{one}' and '{two}'", here.side);
-            if one != two && !told.contains(&said) {
-                told.push(said);
+            let change = format!("{} {what} '{one}' and '{two}'", here.side);
+            if one != two && !changes.contains(&change) {
+                changes.push(change);
             }
         }
     }
-    (!told.is_empty()).then(|| format!("{one} and {two}: {}", told.join(", ")))
+    (!changes.is_empty()).then(|| format!("{one} and {two}: {}", changes.join(", ")))
 }
 
 /// What is compared of a host.

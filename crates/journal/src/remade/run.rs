@@ -36,14 +36,14 @@ pub fn again(entry: &EntryFolder, kept: &StoredRun) -> Again {
         Ok(record) => record,
         Err(error) => return open(value, error.to_string(), Some(run)),
     };
-    let told = [verdicts(&run, &record), gates(&run.record, &record), percentiles(&run)];
-    let told: Vec<String> = told.into_iter().flatten().collect();
+    let changes = [verdicts(&run, &record), gates(&run.record, &record), percentiles(&run)];
+    let changes: Vec<String> = changes.into_iter().flatten().collect();
     for (point, whole) in record.points.iter_mut().zip(&run.latencies) {
         point.latency_ns = again_of(point, whole);
     }
-    let outcome = match told.is_empty() {
+    let outcome = match changes.is_empty() {
         true => Outcome::Same,
-        false => Outcome::Differs { now: told.join("; ") },
+        false => Outcome::Differs { now: changes.join("; ") },
     };
     Again { line: Line { about, value, outcome }, run: Some(Run { record, ..run }) }
 }
@@ -87,7 +87,7 @@ pub(super) fn percentiles(run: &Run) -> Option<String> {
     let (points, whole) = (run.record.points.len(), run.latencies.len());
     let missing = format!("its points are {points}, and their distributions {whole}");
     let pairs = run.record.points.iter().zip(&run.latencies).enumerate();
-    let told = pairs.filter_map(of_point).chain((points != whole).then_some(missing));
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    let changes = pairs.filter_map(of_point).chain((points != whole).then_some(missing));
+    let changes: Vec<String> = changes.collect();
+    (!changes.is_empty()).then(|| changes.join("; "))
 }

@@ -69,7 +69,7 @@ pub(super) struct Recorder {
     commands: ChildStdin,
     /// One per command that worked.
     acknowledged: Receiver<()>,
-    said: Option<JoinHandle<Vec<u8>>>,
+    printed: Option<JoinHandle<Vec<u8>>>,
     complained: Option<JoinHandle<Vec<u8>>>,
 }
 
@@ -95,11 +95,11 @@ impl Recorder {
         record.args(["--delay", "-1", "--control", "fd:0,2"]);
         let mut child = spawn(record)?;
         let commands = child.stdin.take().ok_or("perf has no input")?;
-        let said = drain(child.stdout.take());
+        let printed = drain(child.stdout.take());
         let (acknowledged, complained) = listen(child.stderr.take());
-        let (said, complained) = (Some(said), Some(complained));
+        let (printed, complained) = (Some(printed), Some(complained));
         let pids = pids.to_vec();
-        let mut opened = Self { pids, child, commands, acknowledged, said, complained };
+        let mut opened = Self { pids, child, commands, acknowledged, printed, complained };
         let deadline = Instant::now() + READY_LIMIT;
         // They are already off: it responds once it is ready.
         let is_over = || Instant::now() > deadline;
@@ -129,7 +129,7 @@ impl Recorder {
         // It may end before it acknowledges this.
         let _ = self.commands.write_all(b"stop\n");
         let is_good = wait(&mut self.child, &is_over)?;
-        let bytes = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
+        let bytes = self.printed.take().and_then(|printed| printed.join().ok()).unwrap_or_default();
         if bytes.len() as u64 >= BYTES_MAX {
             return Err("perf wrote more than 256 MB".to_string());
         }
@@ -235,15 +235,15 @@ fn output(
         // It may have ended before it read all of it.
         let _ = stdin.map(|mut stdin| stdin.write_all(&input));
     });
-    let (said, complained) = (drain(stdout), drain(stderr));
+    let (printed, complained) = (drain(stdout), drain(stderr));
     let is_good = wait(&mut child, is_given_up)?;
     let _ = writer.join();
-    let said = said.join().unwrap_or_default();
+    let printed = printed.join().unwrap_or_default();
     let complained = complained.join().unwrap_or_default();
-    if said.len() as u64 >= BYTES_MAX {
+    if printed.len() as u64 >= BYTES_MAX {
         return Err("perf wrote more than 256 MB".to_string());
     }
-    if is_good { Ok(said) } else { Err(complaint(&complained)) }
+    if is_good { Ok(printed) } else { Err(complaint(&complained)) }
 }
 
 fn program() -> Result<Command, String> {
@@ -322,12 +322,12 @@ mod tests {
 
     #[test]
     fn refusals_are_one_line() {
-        let said = complaint(
+        let printed = complaint(
             b"Error:\nAccess to performance monitoring is limited.\n\
             Consider adjusting /proc/sys/kernel/perf_event_paranoid setting\n",
         );
         assert_eq!(
-            said,
+            printed,
             "perf failed: Access to performance monitoring is limited.; it needs root, or \
              kernel.perf_event_paranoid at most 1"
         );

@@ -86,13 +86,13 @@ fn has_profiles(address: SocketAddr) -> bool {
 
 /// Endpoints, and `perf` for the processes without one that do some of the work.
 fn with_perf(endpoints: BTreeMap<SocketAddr, u32>, pids: &[u32]) -> Vec<ProfileSource> {
-    let told: BTreeSet<u32> = endpoints.values().copied().collect();
+    let covered: BTreeSet<u32> = endpoints.values().copied().collect();
     let used =
         |pid: &u32| host::process::stat(*pid).map_or(0, |stat| stat.user_ticks + stat.system_ticks);
     let all: u64 = pids.iter().map(used).sum();
-    let does_work = |pid: &u32| told.is_empty() || used(pid) * CPU_PART_MIN > all;
+    let does_work = |pid: &u32| covered.is_empty() || used(pid) * CPU_PART_MIN > all;
     let others: Vec<u32> =
-        pids.iter().copied().filter(|pid| !told.contains(pid) && does_work(pid)).collect();
+        pids.iter().copied().filter(|pid| !covered.contains(pid) && does_work(pid)).collect();
     let mut sources: Vec<ProfileSource> = endpoints
         .into_iter()
         .map(|(address, pid)| ProfileSource::Endpoint(address, Some(pid)))

@@ -70,9 +70,9 @@ pub fn version(program: &Path, words: &[&str]) -> Option<String> {
         return None;
     }
     let output = Command::new(program).args(words).stdin(Stdio::null()).output().ok()?;
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    let line = said.lines().find(|line| line.contains(|char: char| char.is_ascii_digit()))?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let line = text.lines().find(|line| line.contains(|char: char| char.is_ascii_digit()))?;
     Some(line.trim().chars().take(80).collect())
 }
 
@@ -190,9 +190,9 @@ impl Ended {
     /// The last line of its standard error, or else of its standard output.
     pub fn last_words(&self) -> Option<String> {
         let last = |name: &str| {
-            let said = fs::read(self.folder.join(name)).ok()?;
-            let said = String::from_utf8_lossy(&said).into_owned();
-            let line = said.lines().rev().find(|line| !line.trim().is_empty())?;
+            let text = fs::read(self.folder.join(name)).ok()?;
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
             Some(line.trim().chars().take(SAID_MAX).collect())
         };
         last("stderr").or_else(|| last("stdout"))
@@ -277,8 +277,8 @@ mod tests {
 
     #[test]
     fn a_version_is_the_first_line_with_a_digit() {
-        let said = version(Path::new("/bin/sh"), &["-c", "echo tool; echo 'tool 1.2'; exit 1"]);
-        assert_eq!(said.as_deref(), Some("tool 1.2"));
+        let text = version(Path::new("/bin/sh"), &["-c", "echo tool; echo 'tool 1.2'; exit 1"]);
+        assert_eq!(text.as_deref(), Some("tool 1.2"));
         assert_eq!(version(Path::new("/no/such/tool"), &["-v"]), None);
     }
 }

@@ -167,8 +167,8 @@ fn without_effect(tool: Tool, options: &Options, cpus: usize) -> Option<String> 
             "does not keep the body of a response; leave --sample-failures out",
         ),
     ];
-    let told = rules.into_iter().find(|(is_given, _)| *is_given);
-    told.map(|(_, why)| format!("{name} {why}"))
+    let broken = rules.into_iter().find(|(is_given, _)| *is_given);
+    broken.map(|(_, why)| format!("{name} {why}"))
 }
 
 #[cfg(test)]
@@ -192,8 +192,8 @@ mod tests {
             ("wrk --sample-failures", "leave --sample-failures out"),
             ("wrk2 -R 100 --arrivals poisson", "leave --arrivals out"),
         ] {
-            let said = threads(words).unwrap_err();
-            assert!(said.contains(why), "{words}: {said}");
+            let error = threads(words).unwrap_err();
+            assert!(error.contains(why), "{words}: {error}");
         }
         for words in ["oha -t auto", "oha -t 1", "wrk --driver auto --keep-requests", "wrk -t 1"] {
             assert_eq!(threads(words), Ok(1), "{words}");
@@ -203,12 +203,12 @@ mod tests {
     #[test]
     fn threads_that_do_not_share_the_connections_are_refused() {
         for tool in ["wrk", "autocannon", "wrk2 -R 100"] {
-            let said = threads(&format!("{tool} -c 10 -t 4")).unwrap_err();
-            assert!(said.contains("it would open 8 and not 10"), "{said}");
+            let error = threads(&format!("{tool} -c 10 -t 4")).unwrap_err();
+            assert!(error.contains("it would open 8 and not 10"), "{error}");
         }
         assert_eq!(threads("wrk -c 12 -t 4"), Ok(4));
         assert_eq!(threads("h2load -c 10 -t 4"), Ok(4), "it shares the rest out");
-        let said = threads("autocannon -c 12 -t 4 -R 100").unwrap_err();
-        assert!(said.contains("for example --threads 1"), "{said}");
+        let error = threads("autocannon -c 12 -t 4 -R 100").unwrap_err();
+        assert!(error.contains("for example --threads 1"), "{error}");
     }
 }

@@ -96,20 +96,20 @@ fn effects(design: &Design, effects: &[Effect]) -> Option<Table> {
 
 /// A sentence on trend, and one on serial correlation; nothing where neither was tested.
 fn course(course: &Course) -> Option<String> {
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     match &course.trend {
-        Some(trend) if trend.is_seen => said.push(format!(
+        Some(trend) if trend.is_seen => sentences.push(format!(
             "The rate of all cells moved by {} from the first block to the last (Mann-Kendall, \
              chance {:.1} %): pairing removes that from the differences; the medians of the cells \
              contain it.",
             change(1.0 + trend.change),
             trend.chance * 100.0
         )),
-        Some(_) => said.push("The rate has no trend over the blocks.".to_string()),
+        Some(_) => sentences.push("The rate has no trend over the blocks.".to_string()),
         None => {}
     }
     for one in &course.serial {
-        said.push(format!(
+        sentences.push(format!(
             "The differences of {} are correlated from block to block (correlation {:.2}, chance \
              {:.1} %): its interval is too narrow, by a factor of about {:.1}.",
             one.cell,
@@ -119,11 +119,11 @@ fn course(course: &Course) -> Option<String> {
         ));
     }
     if course.tested > 0 && course.serial.is_empty() {
-        said.push(
+        sentences.push(
             "Differences of consecutive blocks are not correlated, as the intervals assume.".into(),
         );
     }
-    (!said.is_empty()).then(|| said.join(" "))
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 fn outliers(analysis: &Analysis) -> Option<Table> {

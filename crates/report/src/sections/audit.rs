@@ -74,7 +74,7 @@ fn account_blocks(account: &Account) -> Vec<Block> {
 
 /// The report of one load, without a heading.
 pub(super) fn of_account(account: &Account) -> Vec<Block> {
-    let mut blocks = vec![Block::Text(load_sentence(&account.foreign))];
+    let mut blocks = vec![Block::Text(sentence(&account.foreign))];
     blocks.push(Block::Table(rows_of(grouped(&account.claims).into_iter())));
     let unasked = account.claims.iter().filter(|claim| claim.findings.is_empty());
     let names: Vec<&str> = unasked.map(|claim| claim.name.as_str()).collect();
@@ -87,7 +87,7 @@ pub(super) fn of_account(account: &Account) -> Vec<Block> {
 }
 
 /// The load as the tool reported it, in one sentence.
-fn load_sentence(of: &Foreign) -> String {
+fn sentence(of: &Foreign) -> String {
     let count = |figure: &Option<Figure>, word: &str| {
         figure.as_ref().map(|figure| format!("{} {word}", show_count(figure.value)))
     };
@@ -207,10 +207,7 @@ mod tests {
     fn crossed_thresholds_are_those_that_the_tool_reports() {
         let crossed = vec!["http_req_failed".to_string(), "http_reqs".to_string()];
         let of = Foreign { tool: "k6".into(), crossed, ..Foreign::default() };
-        assert_eq!(
-            load_sentence(&of),
-            "k6. k6 reports crossed thresholds: http_req_failed, http_reqs."
-        );
+        assert_eq!(sentence(&of), "k6. k6 reports crossed thresholds: http_req_failed, http_reqs.");
     }
 
     /// A verdict counts what it is about, and does not speak of what was not read.

@@ -105,11 +105,7 @@ mod tests {
     use model::advice::{CALIBRATION_SCHEMA, Remembered};
     use model::experiment::PlannedPrediction;
 
-    fn measured_prediction(
-        knob: &str,
-        high: Option<f64>,
-        inside: Option<bool>,
-    ) -> PredictionResult {
+    fn result(knob: &str, high: Option<f64>, inside: Option<bool>) -> PredictionResult {
         PredictionResult {
             predicted: PlannedPrediction {
                 knob: knob.to_string(),
@@ -139,9 +135,9 @@ mod tests {
         let of = Calibration {
             schema: CALIBRATION_SCHEMA.to_string(),
             entries: vec![
-                entry(measured_prediction("T5", Some(0.54), Some(true))),
-                entry(measured_prediction("T29", None, Some(false))),
-                entry(measured_prediction("T5", Some(0.012), None)),
+                entry(result("T5", Some(0.54), Some(true))),
+                entry(result("T29", None, Some(false))),
+                entry(result("T5", Some(0.012), None)),
             ],
             knobs: vec![
                 Tally { knob: "T5".to_string(), inside: 1, outside: 0, open: 1 },
@@ -158,7 +154,7 @@ mod tests {
     fn an_experiment_shows_its_predictions_and_others_have_no_table() {
         let (mut of, runs) = crate::fixtures::experiment();
         assert!(predictions(&of).is_none());
-        of.predictions = vec![measured_prediction("T5", Some(0.54), Some(true))];
+        of.predictions = vec![result("T5", Some(0.54), Some(true))];
         let text = crate::text_experiment(&of, &runs, crate::Style::PLAIN);
         assert!(text.contains("rps against as it is") && text.contains("+5.1 %"), "{text}");
     }

@@ -11,11 +11,11 @@ pub fn checkup(of: &Checkup) -> Page {
         table.push(mark(check), vec![check.name.clone(), check.found.clone()]);
     }
     let mut blocks = vec![Block::Banner(banner(of)), Block::Table(table)];
-    let is_told = |check: &&Checked| !check.cost.is_empty();
-    let told = |check: &Checked| {
+    let has_cost = |check: &&Checked| !check.cost.is_empty();
+    let item = |check: &Checked| {
         format!("{}: {}. To change it: {}.", check.name, check.cost, check.change)
     };
-    let items: Vec<String> = of.checks.iter().filter(is_told).map(told).collect();
+    let items: Vec<String> = of.checks.iter().filter(has_cost).map(item).collect();
     if !items.is_empty() {
         let lead = "What it costs, and how to change it:".to_string();
         blocks.push(Block::List(List { lead, items }));

@@ -28,11 +28,11 @@ pub fn table(run: &Run) -> Vec<Block> {
     if !table.rows.is_empty() {
         blocks.push(Block::Table(table));
     }
-    let told = made.iter().filter_map(|one| {
+    let items_made = made.iter().filter_map(|one| {
         let failure = one.failure.as_ref()?;
         Some(format!("{}: {failure}", one.what))
     });
-    let items: Vec<String> = told.collect();
+    let items: Vec<String> = items_made.collect();
     if !items.is_empty() {
         let lead = "Not completed:".to_string();
         blocks.push(Block::List(List { lead, items }));

@@ -41,12 +41,12 @@ fn residence(run: &Run) -> Option<String> {
         (residence.server_unread, "unread at the server"),
         (residence.inside_server, "inside the server"),
     ];
-    let told: Vec<_> = parts
+    let phrases: Vec<_> = parts
         .into_iter()
         .filter_map(|(part, place)| Some(format!("{} {place}", few(part?))))
         .collect();
-    (!told.is_empty())
-        .then(|| format!("Of {} requests in flight: {}.", few(in_flight), told.join(", ")))
+    (!phrases.is_empty())
+        .then(|| format!("Of {} requests in flight: {}.", few(in_flight), phrases.join(", ")))
 }
 
 /// A mean number of requests.
@@ -57,9 +57,9 @@ fn few(requests: f64) -> String {
 /// The walls that the evidence leaves possible, when there are several.
 fn odds(verdict: &Verdict) -> Option<String> {
     let worth = verdict.alternatives.iter().filter(|one| one.share >= SHARE_WORTH);
-    let told: Vec<_> = worth.map(phrase_of).collect();
-    let is_open = told.len() > 1 || verdict.wall == Named::Unknown && !told.is_empty();
-    is_open.then(|| format!("Possible, by odds: {}.", told.join(", ")))
+    let phrases: Vec<_> = worth.map(phrase_of).collect();
+    let is_open = phrases.len() > 1 || verdict.wall == Named::Unknown && !phrases.is_empty();
+    is_open.then(|| format!("Possible, by odds: {}.", phrases.join(", ")))
 }
 
 /// Smaller shares of the odds are left out.

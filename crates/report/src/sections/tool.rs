@@ -22,11 +22,11 @@ pub fn banner(tool: &ToolRun, verdict: &Verdict) -> Banner {
 
 /// A percentile as the tool reported it, marked when it cannot be right.
 fn time(tool: &ToolRun, share: f64) -> String {
-    let told = ns(tool.percentile_ns(share).map(|ns| ns as u64));
+    let reported = ns(tool.percentile_ns(share).map(|ns| ns as u64));
     let name = if share == 0.5 { "p50" } else { "p99" };
     match tool.refuted(name) {
-        Some(_) => format!("{told} (cannot be)"),
-        None => told,
+        Some(_) => format!("{reported} (cannot be)"),
+        None => reported,
     }
 }
 
@@ -80,17 +80,17 @@ pub fn is_refuted(tool: &ToolRun) -> bool {
 
 /// Requests and failures as it reported them.
 pub fn counted(tool: &ToolRun) -> String {
-    let told = &tool.account.foreign;
+    let reported = &tool.account.foreign;
     let count = |figure: &Option<Figure>| figure.as_ref().map(|figure| figure.printed.clone());
     let parts = [
-        ("requests", count(&told.requests)),
-        ("good", count(&told.good)),
-        ("without a good response", count(&told.failed)),
-        ("never sent", count(&told.dropped)),
+        ("requests", count(&reported.requests)),
+        ("good", count(&reported.good)),
+        ("without a good response", count(&reported.failed)),
+        ("never sent", count(&reported.dropped)),
     ];
-    let told: Vec<String> =
+    let reported: Vec<String> =
         parts.into_iter().filter_map(|(what, many)| Some(format!("{} {what}", many?))).collect();
-    told.join(", ")
+    reported.join(", ")
 }
 
 /// What it reported, figure by figure.

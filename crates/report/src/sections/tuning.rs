@@ -60,10 +60,10 @@ impl Rest<'_> {
             (&self.advice, "are advice"),
         ];
         let some = parts.iter().filter(|(rows, _)| !rows.is_empty());
-        let said: Vec<_> = some.map(|(rows, what)| format!("{} {what}", rows.len())).collect();
-        match said.is_empty() {
+        let others: Vec<_> = some.map(|(rows, what)| format!("{} {what}", rows.len())).collect();
+        match others.is_empty() {
             true => "No other setting was compared.".to_string(),
-            false => format!("Of the other settings {}; -v lists them.", said.join(", ")),
+            false => format!("Of the other settings {}; -v lists them.", others.join(", ")),
         }
     }
 

@@ -67,11 +67,11 @@ fn found(visits: &[(&CellResult, &Run)]) -> String {
     let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
     counts.order_by_key(|(_, count)| std::cmp::Reverse(*count));
     let all = visits.len();
-    let said = counts.iter().enumerate().map(|(nth, (wall, count))| match nth {
+    let phrases = counts.iter().enumerate().map(|(nth, (wall, count))| match nth {
         0 => format!("{wall} {count} of {all}"),
         _ => format!("{wall} {count}"),
     });
-    if counts.is_empty() { "-".to_string() } else { said.collect::<Vec<_>>().join(", ") }
+    if counts.is_empty() { "-".to_string() } else { phrases.collect::<Vec<_>>().join(", ") }
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ fn claim(text: Option<&str>, condition: &str, became: Became<'_>, words: &Words)
 
 /// The state as a symbol, words and a colour.
 fn state(became: Became<'_>, words: &Words) -> String {
-    let (class, said) = match became {
+    let (class, word) = match became {
         None => return "<span class=\"state\">not measured yet</span>".to_string(),
         Some(Ok(Decision { truth: Truth::True, .. })) => words[0],
         Some(Ok(Decision { truth: Truth::False, .. })) => words[1],
@@ -120,7 +120,7 @@ fn state(became: Became<'_>, words: &Words) -> String {
         Some(Err(Fault::Dangling { .. })) => ("fails", "\u{2717} refers to a missing figure"),
         Some(Err(Fault::Wrong(_))) => ("fails", "\u{2717} cannot be decided"),
     };
-    format!("<span class=\"state {class}\">{said}</span>")
+    format!("<span class=\"state {class}\">{word}</span>")
 }
 
 /// A small table; cells are markup.

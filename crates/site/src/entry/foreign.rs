@@ -26,8 +26,8 @@ fn one(of: &Foreign) -> String {
 /// The audit of one account.
 fn account(of: &Account) -> String {
     let row = |claim: &Claim| {
-        let said = claim.findings.iter().filter(|one| one.outcome == claim.outcome);
-        let why: Vec<&str> = said.map(|one| one.arithmetic.as_str()).collect();
+        let decisive = claim.findings.iter().filter(|one| one.outcome == claim.outcome);
+        let why: Vec<&str> = decisive.map(|one| one.arithmetic.as_str()).collect();
         let why = if why.is_empty() { "no check applies".to_string() } else { why.join("; ") };
         format!(
             "<tr{}><th scope=\"row\">{}</th><td class=\"number\">{}</td>\

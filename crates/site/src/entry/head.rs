@@ -40,14 +40,14 @@ pub fn question(scene: &Scene<'_>) -> String {
 
 /// The entry that replaces this one, and the entries that this one replaces.
 fn replaced(scene: &Scene<'_>) -> String {
-    let mut said = String::new();
+    let mut html = String::new();
     if let Status::Superseded { by } = &scene.listed.entry.status {
         let other = scene.site.entries.iter().find(|one| one.slug == *by);
         let other = other.map_or_else(
             || format!("{}, which is not in this journal", escape(by.as_str())),
             |other| to(scene, other),
         );
-        said.push_str(&format!(
+        html.push_str(&format!(
             "<div class=\"banner caution\">\n<p>Superseded by {other}.</p>\n</div>\n"
         ));
     }
@@ -58,9 +58,9 @@ fn replaced(scene: &Scene<'_>) -> String {
     let older: Vec<String> =
         scene.site.entries.iter().filter(replaces).map(|one| to(scene, one)).collect();
     if !older.is_empty() {
-        said.push_str(&format!("<p class=\"faint\">Replaces {}.</p>\n", older.join(", ")));
+        html.push_str(&format!("<p class=\"faint\">Replaces {}.</p>\n", older.join(", ")));
     }
-    said
+    html
 }
 
 /// Errors of the entry, shown before its answer.
@@ -74,12 +74,12 @@ fn complaints(scene: &Scene<'_>) -> String {
     ];
     let states = states.into_iter().filter(|(number, _, _)| *number > 0);
     let states = states.map(|(number, one, many)| counted(number, one, many));
-    let said: Vec<String> = states.chain(of.complaints.iter().cloned()).collect();
-    if said.is_empty() {
+    let html: Vec<String> = states.chain(of.complaints.iter().cloned()).collect();
+    if html.is_empty() {
         return String::new();
     }
     let line = |line: &String| format!("<p>{}</p>\n", escape(line));
-    format!("<div class=\"banner bad\">\n{}</div>\n", said.iter().map(line).collect::<String>())
+    format!("<div class=\"banner bad\">\n{}</div>\n", html.iter().map(line).collect::<String>())
 }
 
 /// The entries before and after this one.

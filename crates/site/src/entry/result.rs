@@ -73,23 +73,23 @@ pub fn others(scene: &Scene<'_>) -> String {
         let address = scene.frame.to(&file_of(&scene.listed.slug, name));
         format!("<li>{}</li>\n", link(&address, text))
     };
-    let mut said = String::new();
+    let mut html = String::new();
     let visits = chosen(scene.of).map_or(Vec::new(), visits);
     let items: String =
         visits.iter().enumerate().map(|(nth, (cell, _))| to(&cell_page(nth), cell)).collect();
     if !items.is_empty() {
-        said.push_str(
+        html.push_str(
             "<p>The full report, with both hosts, of the visit of each cell whose rate is nearest \
              to the median of the cell:</p>\n",
         );
-        said.push_str(&format!("<ul>\n{items}</ul>\n"));
+        html.push_str(&format!("<ul>\n{items}</ul>\n"));
     }
     let others = others_of(scene);
     let items: String = others.map(|(nth, result)| to(&result_page(nth), &result.id)).collect();
     if !items.is_empty() {
-        said.push_str(&format!("<p>Other results of this entry:</p>\n<ul>\n{items}</ul>\n"));
+        html.push_str(&format!("<p>Other results of this entry:</p>\n<ul>\n{items}</ul>\n"));
     }
-    said
+    html
 }
 
 fn others_of<'a>(scene: &Scene<'a>) -> impl Iterator<Item = (usize, &'a Measured)> {

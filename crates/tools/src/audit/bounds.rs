@@ -69,7 +69,7 @@ pub fn rank_slack(latency: &Latencies, values: Option<f64>) -> f64 {
 }
 
 /// What a printed time can have been, given the step and the buckets in which values were kept.
-pub fn possible_range(latency: &Latencies, figure: &Figure) -> Range {
+pub fn range_of(latency: &Latencies, figure: &Figure) -> Range {
     let range = Range::read(figure).wider(latency.error_share);
     Range { low: (range.low - latency.step_s).max(0.0), high: range.high + latency.step_s }
 }
@@ -79,7 +79,7 @@ pub fn mean_at_least(latency: &Latencies, values: Option<f64>) -> Option<f64> {
     let slack = rank_slack(latency, values);
     let (mut sum, mut below) = (0.0, 0.0_f64);
     for one in &latency.percentiles {
-        let low = possible_range(latency, &one.value).low.max(below);
+        let low = range_of(latency, &one.value).low.max(below);
         sum += (low - below) * (1.0 - one.share - slack).max(0.0);
         below = low;
     }
@@ -89,11 +89,11 @@ pub fn mean_at_least(latency: &Latencies, values: Option<f64>) -> Option<f64> {
 /// The largest mean that the percentiles and the maximum allow.
 pub fn mean_at_most(latency: &Latencies, values: Option<f64>) -> Option<f64> {
     let slack = rank_slack(latency, values);
-    let max = possible_range(latency, latency.max.as_ref()?).high;
+    let max = range_of(latency, latency.max.as_ref()?).high;
     let (mut sum, mut reached) = (0.0, 0.0_f64);
     for one in &latency.percentiles {
         let share = (one.share - slack).max(reached);
-        sum += possible_range(latency, &one.value).high * (share - reached);
+        sum += range_of(latency, &one.value).high * (share - reached);
         reached = share;
     }
     (!latency.percentiles.is_empty()).then_some(sum + max * (1.0 - reached))

@@ -63,7 +63,7 @@ pub const CHECKS: &[Listed] = &[
 ];
 
 /// A finding without the name of its check, which the registry adds.
-fn simple_finding(outcome: Outcome, claims: &[impl AsRef<str>], arithmetic: String) -> Finding {
+fn settled(outcome: Outcome, claims: &[impl AsRef<str>], arithmetic: String) -> Finding {
     Finding {
         check: String::new(),
         claims: claims.iter().map(|claim| claim.as_ref().to_string()).collect(),
@@ -81,14 +81,19 @@ pub(crate) fn open(
     arithmetic: String,
     settle: &str,
 ) -> Finding {
-    Finding { settle: settle.into(), ..simple_finding(outcome, claims, arithmetic) }
+    Finding { settle: settle.into(), ..settled(outcome, claims, arithmetic) }
 }
 
 /// Whether a reported figure can be what others give by calculation.
-fn compared(calculated: Range, told: Range, claims: &[impl AsRef<str>], words: String) -> Finding {
-    match calculated.excludes(told) {
+fn compared(
+    calculated: Range,
+    report: Range,
+    claims: &[impl AsRef<str>],
+    words: String,
+) -> Finding {
+    match calculated.excludes(report) {
         true => open(Outcome::Impossible, claims, words, AGAIN),
-        false => simple_finding(Outcome::Holds, claims, words),
+        false => settled(Outcome::Holds, claims, words),
     }
 }
 

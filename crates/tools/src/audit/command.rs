@@ -22,22 +22,22 @@ const WORDS_MAX: usize = 200;
 const NAMED_MAX: usize = 20;
 
 /// Adds what the command line and the person state to what the output reports.
-pub(crate) fn complete(told: &mut Foreign, given: &Given, head: Page<'_>) {
-    let line = LINES.iter().find(|line| line.tool == told.tool);
-    let typed = given.command.clone().or_else(|| in_head(&told.tool, head));
-    if let Some(own) = typed.as_deref().and_then(|typed| own_words(&told.tool, typed)) {
+pub(crate) fn complete(report: &mut Foreign, given: &Given, head: Page<'_>) {
+    let line = LINES.iter().find(|line| line.tool == report.tool);
+    let typed = given.command.clone().or_else(|| in_head(&report.tool, head));
+    if let Some(own) = typed.as_deref().and_then(|typed| own_words(&report.tool, typed)) {
         let own: Vec<&str> = own.iter().take(WORDS_MAX).map(String::as_str).collect();
-        line.into_iter().for_each(|line| from_flags(told, line, &own));
-        if told.tool == "oha" {
-            of_oha(told, &own);
+        line.into_iter().for_each(|line| from_flags(report, line, &own));
+        if report.tool == "oha" {
+            of_oha(report, &own);
         }
     }
-    told.command = typed.or(told.command.take());
-    let by_person = |figure: &mut Option<Figure>, told: Option<u64>| {
-        *figure = figure.take().or(told.map(|value| Figure::exact(value as f64, 0)));
+    report.command = typed.or(report.command.take());
+    let by_person = |figure: &mut Option<Figure>, given: Option<u64>| {
+        *figure = figure.take().or(given.map(|value| Figure::exact(value as f64, 0)));
     };
-    by_person(&mut told.connections, given.connections);
-    by_person(&mut told.depth, given.depth);
+    by_person(&mut report.connections, given.connections);
+    by_person(&mut report.depth, given.depth);
 }
 
 /// The depth that a line of prose or of a script states with the command of a tool; within, none if
@@ -50,9 +50,9 @@ pub(crate) fn depth_typed(line: &str) -> Option<Option<Figure>> {
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         let is_flagged = value(&own, &line.names(Sets::Depth), |_| true).is_some();
         let is_command = is_program(line.tool, first) && is_typed(words.iter().skip(1));
-        let mut told = Foreign::default();
-        from_flags(&mut told, line, &own);
-        (is_flagged || is_command).then_some(told.depth)
+        let mut report = Foreign::default();
+        from_flags(&mut report, line, &own);
+        (is_flagged || is_command).then_some(report.depth)
     };
     LINES.iter().find_map(of)
 }
@@ -171,12 +171,12 @@ fn is_version(rest: &str) -> bool {
 }
 
 /// Only the command line of oha tells from when its times count.
-fn of_oha(told: &mut Foreign, own: &[&str]) {
+fn of_oha(report: &mut Foreign, own: &[&str]) {
     let has = |flag: &str| value(own, &[flag], |_| true).is_some();
     let is_from_plan = has("--latency-correction");
     let since = if is_from_plan { Since::Plan } else { Since::Send };
-    told.latencies.iter_mut().for_each(|latency| latency.since = since);
-    told.meaning.load = if has("-q") { Loop::Unknown } else { Loop::Closed };
+    report.latencies.iter_mut().for_each(|latency| latency.since = since);
+    report.meaning.load = if has("-q") { Loop::Unknown } else { Loop::Closed };
 }
 
 /// A line that starts with a prompt followed by the tool's command. `#` and `>` may also begin a
@@ -201,7 +201,7 @@ fn is_program(tool: &str, word: &str) -> bool {
     is_known || is_named(tool, word) || is_setting(word)
 }
 
-fn from_flags(told: &mut Foreign, line: &CommandLine, words: &[&str]) {
+fn from_flags(report: &mut Foreign, line: &CommandLine, words: &[&str]) {
     let has = |sets: Sets| value(words, &line.names(sets), |_| true).is_some();
     // The flags of some tools are longer words with one hyphen, such as `-cpus` of hey.
     let is_number = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
@@ -217,16 +217,16 @@ fn from_flags(told: &mut Foreign, line: &CommandLine, words: &[&str]) {
     let default = line.default("-c").and_then(|one| unless(Sets::Connections, one));
     let is_staged = value(Sets::Stages).is_some();
     if !is_staged {
-        told.connections = told.connections.take().or(number(Sets::Connections)).or(default);
+        report.connections = report.connections.take().or(number(Sets::Connections)).or(default);
     }
-    told.threads = told.threads.take().or(number(Sets::Threads));
+    report.threads = report.threads.take().or(number(Sets::Threads));
     if !is_staged && value(Sets::Count).is_none() {
-        told.asked_s = told.asked_s.take().or(value(Sets::Duration).and_then(time));
+        report.asked_s = report.asked_s.take().or(value(Sets::Duration).and_then(time));
     }
-    told.target_rate = told.target_rate.take().or(number(Sets::Rate));
+    report.target_rate = report.target_rate.take().or(number(Sets::Rate));
     if !line.is_scripted && !has(Sets::Script) {
         let depth = number(Sets::Depth).or_else(|| unless(Sets::Depth, 1.0));
-        told.depth = told.depth.take().or(depth);
+        report.depth = report.depth.take().or(depth);
     }
 }
 
@@ -252,36 +252,36 @@ mod tests {
     use super::*;
 
     fn completed(tool: &str, typed: &str) -> Foreign {
-        let mut told = Foreign { tool: tool.into(), ..Foreign::default() };
+        let mut report = Foreign { tool: tool.into(), ..Foreign::default() };
         let given = Given { command: Some(typed.into()), ..Given::default() };
-        complete(&mut told, &given, Page(""));
-        told
+        complete(&mut report, &given, Page(""));
+        report
     }
 
-    fn figures(told: &Foreign) -> [Option<f64>; 4] {
-        let all = [&told.connections, &told.threads, &told.depth, &told.target_rate];
+    fn figures(report: &Foreign) -> [Option<f64>; 4] {
+        let all = [&report.connections, &report.threads, &report.depth, &report.target_rate];
         all.map(|figure| figure.as_ref().map(|figure| figure.value))
     }
 
     #[test]
     fn flags_are_read_in_every_form() {
-        let told = completed("wrk", "wrk -t1 -c 32 --duration=3s http://h/");
-        assert_eq!(figures(&told), [Some(32.0), Some(1.0), Some(1.0), None]);
-        assert_eq!(told.asked_s.unwrap().value, 3.0);
-        let told = completed("wrk2", "wrk2 -c50 -R2k --latency http://h/");
-        assert_eq!(figures(&told), [Some(50.0), None, Some(1.0), Some(2000.0)]);
-        let told = completed("h2load", "h2load --h1 -m 16 -c8 http://h/");
-        assert_eq!(figures(&told), [Some(8.0), None, Some(16.0), None]);
+        let report = completed("wrk", "wrk -t1 -c 32 --duration=3s http://h/");
+        assert_eq!(figures(&report), [Some(32.0), Some(1.0), Some(1.0), None]);
+        assert_eq!(report.asked_s.unwrap().value, 3.0);
+        let report = completed("wrk2", "wrk2 -c50 -R2k --latency http://h/");
+        assert_eq!(figures(&report), [Some(50.0), None, Some(1.0), Some(2000.0)]);
+        let report = completed("h2load", "h2load --h1 -m 16 -c8 http://h/");
+        assert_eq!(figures(&report), [Some(8.0), None, Some(16.0), None]);
         assert_eq!(figures(&completed("oha", "oha http://h/"))[0], Some(50.0));
-        let told = completed("hey", "hey -c 200 -cpus 4 -z=30s http://h/");
-        assert_eq!((figures(&told)[0], told.asked_s.unwrap().value), (Some(200.0), 30.0));
+        let report = completed("hey", "hey -c 200 -cpus 4 -z=30s http://h/");
+        assert_eq!((figures(&report)[0], report.asked_s.unwrap().value), (Some(200.0), 30.0));
         assert_eq!(figures(&completed("wrk", "wrk -c 8 -spipeline.lua http://h/"))[2], None);
     }
 
     #[test]
     fn a_flag_whose_value_is_no_number_is_not_the_default() {
-        let told = completed("autocannon", "autocannon -c $C -p \"$DEPTH\" -d 20 http://h/");
-        assert_eq!(figures(&told), [None, None, None, None]);
+        let report = completed("autocannon", "autocannon -c $C -p \"$DEPTH\" -d 20 http://h/");
+        assert_eq!(figures(&report), [None, None, None, None]);
         assert_eq!(
             figures(&completed("wrk", "wrk -c ${C} http://h/")),
             [None, None, Some(1.0), None]
@@ -314,17 +314,17 @@ mod tests {
             "perf stat -e cycles -c 4 hey -z 9s http://h/ | tee -c 7 hey.txt",
             "hey -z 9s -H 'X-Flags: -c 5 -z 1s' http://h/ && sleep -c 3",
         ] {
-            let told = completed("hey", typed);
-            let read = (figures(&told)[0], told.asked_s.unwrap().value);
+            let report = completed("hey", typed);
+            let read = (figures(&report)[0], report.asked_s.unwrap().value);
             assert_eq!(read, (Some(50.0), 9.0), "{typed}");
         }
-        let told = completed("h2load", "taskset -c 4-7 h2load -t2 -m 8 http://h/");
-        assert_eq!(figures(&told), [Some(1.0), Some(2.0), Some(8.0), None]);
+        let report = completed("h2load", "taskset -c 4-7 h2load -t2 -m 8 http://h/");
+        assert_eq!(figures(&report), [Some(1.0), Some(2.0), Some(8.0), None]);
         assert_eq!(figures(&completed("hey", "./bench.sh -c 9"))[0], None, "of a script");
         assert_eq!(figures(&completed("hey", "cd hey && ./bench.sh -c 9"))[0], None, "a folder");
         assert_eq!(figures(&completed("hey", "-c 9 http://h/"))[0], Some(9.0), "flags alone");
-        let told = completed("wrk2", "numactl -N 0 ./wrk -c 5 -R 100 http://h/");
-        assert_eq!(figures(&told), [Some(5.0), None, Some(1.0), Some(100.0)]);
+        let report = completed("wrk2", "numactl -N 0 ./wrk -c 5 -R 100 http://h/");
+        assert_eq!(figures(&report), [Some(5.0), None, Some(1.0), Some(100.0)]);
     }
 
     #[test]
@@ -343,25 +343,25 @@ mod tests {
             "echo 'hey -c 5 http://h/' && ssh client 'hey -c 100 http://h/'",
         ] {
             assert_eq!(figures(&completed("hey", typed))[0], Some(100.0), "{typed}");
-            let mut told = Foreign { tool: "hey".into(), ..Foreign::default() };
+            let mut report = Foreign { tool: "hey".into(), ..Foreign::default() };
             let head = format!("$ cd hey\n$ {typed}\n");
-            complete(&mut told, &Given::default(), Page(&head));
-            assert_eq!(told.command.as_deref(), Some(typed), "the folder is no command");
+            complete(&mut report, &Given::default(), Page(&head));
+            assert_eq!(report.command.as_deref(), Some(typed), "the folder is no command");
         }
-        let mut told = Foreign { tool: "hey".into(), ..Foreign::default() };
+        let mut report = Foreign { tool: "hey".into(), ..Foreign::default() };
         let head = "> Compare with \"hey -c 10 http://old/\" of last week\n";
-        complete(&mut told, &Given::default(), Page(head));
-        assert_eq!((told.command, told.connections.is_some()), (None, false), "a quote");
-        let told = completed("hey", "./bench.sh --note 'after the hey results' -c 9");
-        assert_eq!(figures(&told)[0], None, "a text about the tool");
+        complete(&mut report, &Given::default(), Page(head));
+        assert_eq!((report.command, report.connections.is_some()), (None, false), "a quote");
+        let report = completed("hey", "./bench.sh --note 'after the hey results' -c 9");
+        assert_eq!(figures(&report)[0], None, "a text about the tool");
     }
 
     #[test]
     fn a_line_above_the_output_is_a_command_only_if_it_begins_like_one() {
         let command = |line: &str| {
-            let mut told = Foreign { tool: "hey".into(), ..Foreign::default() };
-            complete(&mut told, &Given::default(), Page(line));
-            told.command
+            let mut report = Foreign { tool: "hey".into(), ..Foreign::default() };
+            complete(&mut report, &Given::default(), Page(line));
+            report.command
         };
         for typed in [
             "./hey -c 100 http://h/",
@@ -384,50 +384,50 @@ mod tests {
 
     #[test]
     fn what_changes_in_stages_or_ends_by_a_count_is_not_what_the_flags_say() {
-        let told = completed("k6", "k6 run -u 1 -d 5s -s 30s:100 -s 10s:0 ramp.js");
-        assert_eq!((figures(&told)[0], told.asked_s), (None, None));
-        let told = completed("k6", "k6 run -u 4 -d 60s -i 100 few.js");
-        assert_eq!((figures(&told)[0], told.asked_s), (Some(4.0), None));
+        let report = completed("k6", "k6 run -u 1 -d 5s -s 30s:100 -s 10s:0 ramp.js");
+        assert_eq!((figures(&report)[0], report.asked_s), (None, None));
+        let report = completed("k6", "k6 run -u 4 -d 60s -i 100 few.js");
+        assert_eq!((figures(&report)[0], report.asked_s), (Some(4.0), None));
         assert_eq!(completed("autocannon", "autocannon -d 9 -a 50 http://h/").asked_s, None);
     }
 
     #[test]
     fn a_script_hides_the_depth() {
-        let told = completed("wrk", "wrk -c 32 -s pipeline.lua http://h/");
-        assert_eq!(told.depth, None);
+        let report = completed("wrk", "wrk -c 32 -s pipeline.lua http://h/");
+        assert_eq!(report.depth, None);
     }
 
     /// Users of k6 may send several requests at once.
     #[test]
     fn a_command_line_of_k6_does_not_tell_the_depth() {
-        let told = completed("k6", "k6 run -u 8 -d 10s batch.js");
-        assert_eq!(figures(&told), [Some(8.0), None, None, None]);
-        let told = completed("k6", "k6 run --duration 1m30s batch.js");
-        assert_eq!(told.asked_s.unwrap().value, 90.0);
+        let report = completed("k6", "k6 run -u 8 -d 10s batch.js");
+        assert_eq!(figures(&report), [Some(8.0), None, None, None]);
+        let report = completed("k6", "k6 run --duration 1m30s batch.js");
+        assert_eq!(report.asked_s.unwrap().value, 90.0);
     }
 
     #[test]
     fn a_command_line_above_the_output_is_read_and_the_output_goes_first() {
-        let mut told = Foreign { tool: "wrk".into(), ..Foreign::default() };
-        told.connections = Some(Figure::exact(64.0, 2));
+        let mut report = Foreign { tool: "wrk".into(), ..Foreign::default() };
+        report.connections = Some(Figure::exact(64.0, 2));
         complete(
-            &mut told,
+            &mut report,
             &Given::default(),
             Page("$ taskset -c 1 wrk -c 8 http://h/\nRunning\n"),
         );
-        assert_eq!(figures(&told), [Some(64.0), None, Some(1.0), None]);
+        assert_eq!(figures(&report), [Some(64.0), None, Some(1.0), None]);
         for heading in ["# wrk with 64 connections\n", "> wrk - pipelined\n"] {
-            let mut told = Foreign { tool: "wrk".into(), ..Foreign::default() };
+            let mut report = Foreign { tool: "wrk".into(), ..Foreign::default() };
             complete(
-                &mut told,
+                &mut report,
                 &Given { connections: Some(64), ..Given::default() },
                 Page(heading),
             );
-            assert_eq!(figures(&told), [Some(64.0), None, None, None], "{heading}");
+            assert_eq!(figures(&report), [Some(64.0), None, None, None], "{heading}");
         }
         let other = Page("$ curl http://wrk/ -c 5\n");
-        let mut told = Foreign { tool: "wrk".into(), ..Foreign::default() };
-        complete(&mut told, &Given { connections: Some(7), ..Given::default() }, other);
-        assert_eq!(figures(&told), [Some(7.0), None, None, None]);
+        let mut report = Foreign { tool: "wrk".into(), ..Foreign::default() };
+        complete(&mut report, &Given { connections: Some(7), ..Given::default() }, other);
+        assert_eq!(figures(&report), [Some(7.0), None, None, None]);
     }
 }

@@ -56,16 +56,16 @@ pub struct Format {
 }
 
 /// What the tool reported, or the name of a missing figure that the format always has.
-pub type Reported = Result<Foreign, &'static str>;
+pub type Report = Result<Foreign, &'static str>;
 
 /// How a format is recognised and read.
 pub enum Reader {
     /// Text for people.
-    Text(fn(Page<'_>) -> bool, fn(Page<'_>) -> Reported),
+    Text(fn(Page<'_>) -> bool, fn(Page<'_>) -> Report),
     /// One JSON object.
-    Document(fn(&Object<'_>) -> bool, fn(&Object<'_>) -> Reported),
+    Document(fn(&Object<'_>) -> bool, fn(&Object<'_>) -> Report),
     /// Any number of rows, recognised by the first of them.
-    Rows(fn(Page<'_>) -> bool, fn(&mut dyn BufRead) -> Result<Reported, Unread>),
+    Rows(fn(Page<'_>) -> bool, fn(&mut dyn BufRead) -> Result<Report, Unread>),
 }
 
 /// Every format. A format that contains another's marks comes before it.

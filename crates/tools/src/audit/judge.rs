@@ -6,17 +6,17 @@ use model::order::OrderBy as _;
 use model::unit::Unit;
 
 /// Audits several files: each entry is a file, the part of it, and what it reported.
-pub fn audit(told: Vec<(String, String, Foreign)>, given: &Given) -> Audit {
+pub fn audit(report: Vec<(String, String, Foreign)>, given: &Given) -> Audit {
     let accounts: Vec<Account> =
-        told.into_iter().map(|(file, name, told)| account(file, name, told, given)).collect();
+        report.into_iter().map(|(file, name, report)| account(file, name, report, given)).collect();
     let together = checks::together(&accounts);
     Audit { schema: SCHEMA.into(), given: given.clone(), accounts, together }
 }
 
 /// Audits one account.
 pub fn account(file: String, name: String, foreign: Foreign, given: &Given) -> Account {
-    let said = |listed: &Listed, told: &Foreign| -> Vec<Finding> {
-        let said = (listed.check)(told, given).into_iter();
+    let said = |listed: &Listed, report: &Foreign| -> Vec<Finding> {
+        let said = (listed.check)(report, given).into_iter();
         said.map(|finding| Finding { check: listed.id.into(), ..finding }).collect()
     };
     let (first, others) = (&CHECKS[0], &CHECKS[1..]);
@@ -56,8 +56,8 @@ mod tests {
 
     #[test]
     fn a_figure_that_no_check_can_look_at_is_undecided() {
-        let told = Foreign { success: Some(Figure::exact(1.0, 1)), ..Foreign::default() };
-        let account = account("-".into(), String::new(), told, &Given::default());
+        let report = Foreign { success: Some(Figure::exact(1.0, 1)), ..Foreign::default() };
+        let account = account("-".into(), String::new(), report, &Given::default());
         assert_eq!(account.claims[0].outcome, Outcome::Undecided);
         assert!(account.claims[0].findings.is_empty());
     }

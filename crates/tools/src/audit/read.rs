@@ -52,16 +52,16 @@ pub fn read(source: &mut dyn Read, given: &Given) -> Result<Foreign, Unread> {
 /// `ceiling wrk` and the others print the layout of a tool, and below it how our engine measured:
 /// latency counts from the planned instant of an open loop, else from the send, and no time is
 /// added.
-fn of_our_engine(told: &mut Foreign, page: Page<'_>) {
-    let heading = format!("What {} would not have reported:", told.tool);
+fn of_our_engine(report: &mut Foreign, page: Page<'_>) {
+    let heading = format!("What {} would not have reported:", report.tool);
     let row = page.below(&heading).find_map(|spot| spot.starting("loop "));
     let is_open = |spot: &Spot<'_>| spot.text.starts_with("open");
     let Some(row) = row else { return };
     let since = if is_open(&row) { Since::Plan } else { Since::Send };
-    let own = told.latencies.iter_mut().filter(|one| one.name.is_empty());
+    let own = report.latencies.iter_mut().filter(|one| one.name.is_empty());
     own.for_each(|latency| latency.since = since);
-    told.meaning.load = if is_open(&row) { Loop::Open } else { Loop::Closed };
-    told.meaning.defects.clear();
+    report.meaning.load = if is_open(&row) { Loop::Open } else { Loop::Closed };
+    report.meaning.defects.clear();
 }
 
 /// What some editors put before UTF-8.
@@ -83,8 +83,8 @@ fn unknown() -> Unread {
 }
 
 /// Where some numbers of a file have a decimal comma, one with two readings has none.
-pub(crate) fn clear(told: &[Foreign]) -> Result<(), Unread> {
-    let figures = || told.iter().flat_map(Foreign::figures).map(|(_, _, figure)| figure);
+pub(crate) fn clear(report: &[Foreign]) -> Result<(), Unread> {
+    let figures = || report.iter().flat_map(Foreign::figures).map(|(_, _, figure)| figure);
     let unclear = figures().find(|figure| is_ambiguous(&figure.printed));
     match unclear.filter(|_| figures().any(|figure| has_decimal_comma(&figure.printed))) {
         Some(of) => Err(Unread::Ambiguous { line: of.line, printed: of.printed.clone() }),
@@ -95,8 +95,8 @@ pub(crate) fn clear(told: &[Foreign]) -> Result<(), Unread> {
 fn by_rows(format: &'static Format, head: &[u8], rest: &mut dyn Read) -> Result<Foreign, Unread> {
     let Reader::Rows(_, read) = format.reader else { return Err(unknown()) };
     let mut source = BufReader::new(head.chain(rest));
-    let told = read(&mut source as &mut dyn BufRead)?;
-    Ok(named(format, told.map_err(|missing| incomplete(format, missing))?))
+    let report = read(&mut source as &mut dyn BufRead)?;
+    Ok(named(format, report.map_err(|missing| incomplete(format, missing))?))
 }
 
 fn whole(text: &str) -> Result<Foreign, Unread> {
@@ -106,7 +106,7 @@ fn whole(text: &str) -> Result<Foreign, Unread> {
         return with_quotes(text).map_or(Err(unknown()), |text| whole(&text));
     };
     apart(first, others)?;
-    let told = match (&first.reader, &document) {
+    let report = match (&first.reader, &document) {
         (Reader::Document(_, read), Some(document)) => read(&document.object),
         (Reader::Text(is, _), _) if is_several(first, *is, text) => {
             return Err(Unread::Several { form: first.about });
@@ -114,18 +114,18 @@ fn whole(text: &str) -> Result<Foreign, Unread> {
         (Reader::Text(_, read), _) => read(Page(text)),
         _ => return Err(unknown()),
     };
-    let told = named(first, told.map_err(|missing| incomplete(first, missing))?);
+    let report = named(first, report.map_err(|missing| incomplete(first, missing))?);
     if let Some(document) = &document {
         let around = document.around(text);
-        others.iter().try_for_each(|other| of_same_run(&told, first, other, &around))?;
+        others.iter().try_for_each(|other| of_same_run(&report, first, other, &around))?;
     }
-    Ok(told)
+    Ok(report)
 }
 
 /// Refuses the text around a document unless it is that of the same run: some tools print it as
 /// they go (`fortio load -json - URL 2>&1`).
 fn of_same_run(
-    told: &Foreign,
+    report: &Foreign,
     first: &Format,
     other: &'static Format,
     around: &str,
@@ -134,7 +134,7 @@ fn of_same_run(
     if is_several(other, is, around) {
         return Err(Unread::Several { form: other.about });
     }
-    match read(Page(around)).is_ok_and(|text| may_agree(told, &text)) {
+    match read(Page(around)).is_ok_and(|text| may_agree(report, &text)) {
         true => Ok(()),
         false => Err(Unread::Mixed { form: first.about, other: other.about }),
     }
@@ -160,7 +160,7 @@ pub(crate) fn printed_in(text: &str) -> Vec<Foreign> {
     };
     let read = |format: &&'static Format| match format.reader {
         Reader::Text(is, read) if !is_several(format, is, text) => {
-            read(Page(text)).ok().map(|told| named(format, told))
+            read(Page(text)).ok().map(|report| named(format, report))
         }
         _ => None,
     };
@@ -253,8 +253,8 @@ fn is_several(format: &Format, is: fn(Page<'_>) -> bool, text: &str) -> bool {
     ends.get(first).is_some_and(|end| is(Page(&text[*end..])))
 }
 
-fn named(format: &Format, told: Foreign) -> Foreign {
-    Foreign { tool: format.tool.into(), format: format.id.into(), ..told }
+fn named(format: &Format, report: Foreign) -> Foreign {
+    Foreign { tool: format.tool.into(), format: format.id.into(), ..report }
 }
 
 fn incomplete(format: &'static Format, missing: &'static str) -> Unread {
@@ -284,8 +284,9 @@ mod tests {
             assert!(read_all(&[one]).is_ok(), "{at}");
             for (other_at, other) in all.iter().enumerate().filter(|(other, _)| *other != at) {
                 let error = read_all(&[one, "\n", other]).err();
-                let is_told = matches!(error, Some(Unread::Several { .. } | Unread::Mixed { .. }));
-                assert!(is_told, "{at} and {other_at}: {error:?}");
+                let is_refused =
+                    matches!(error, Some(Unread::Several { .. } | Unread::Mixed { .. }));
+                assert!(is_refused, "{at} and {other_at}: {error:?}");
             }
         }
     }
@@ -321,15 +322,15 @@ mod tests {
     fn a_document_with_what_is_no_number_is_read() {
         let line = OHA.lines().find(|line| line.contains("\"average\"")).unwrap();
         let broken = OHA.replace(line, "    \"average\": NaN,");
-        let told = read_all(&[&broken]).unwrap();
-        assert!(told.latencies[0].mean.as_ref().unwrap().value.is_nan());
+        let report = read_all(&[&broken]).unwrap();
+        assert!(report.latencies[0].mean.as_ref().unwrap().value.is_nan());
     }
 
     #[test]
     fn a_document_is_found_below_a_log_and_its_lines_are_those_of_the_file() {
         let alone = read_all(&[OHA]).unwrap();
         let below = read_all(&["[12:00] {\"level\": 1}\n{\"level\": 2}\n", OHA]).unwrap();
-        let line = |told: &Foreign| told.rate.as_ref().unwrap().line;
+        let line = |report: &Foreign| report.rate.as_ref().unwrap().line;
         assert_eq!(line(&below), line(&alone) + 2);
         let quoted = format!("{{\"said\": {WRK:?}}}");
         assert!(matches!(read_all(&[&quoted]), Err(Unread::Unknown(_))));

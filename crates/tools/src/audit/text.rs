@@ -29,7 +29,7 @@ const OF_A_PLAN: [&str; 6] =
 
 /// A figure of a text, and what it is a figure of.
 #[derive(Debug, Clone, PartialEq)]
-enum TextFigure {
+enum Stated {
     Rate(Figure),
     Connections(Figure),
     Depth(Figure),
@@ -41,7 +41,7 @@ enum TextFigure {
     Rank(f64, Figure),
 }
 
-impl TextFigure {
+impl Stated {
     fn figure(&self) -> &Figure {
         match self {
             Self::Rate(of) | Self::Connections(of) | Self::Depth(of) | Self::InFlight(of) => of,
@@ -67,8 +67,8 @@ pub fn read_text(source: &mut dyn Read, given: &Given) -> Result<Vec<(String, Fo
     let about = prose::About::of(&small);
     let sentences = page.lines().filter(|spot| !in_tables.contains(&spot.line));
     let sentences = sentences.flat_map(|spot| prose::sentences(spot, about));
-    let told = rows.into_iter().chain(sentences).take(ACCOUNTS_MAX);
-    let accounts = told.filter_map(|(_, figures)| foreign(&figures, since));
+    let report = rows.into_iter().chain(sentences).take(ACCOUNTS_MAX);
+    let accounts = report.filter_map(|(_, figures)| foreign(&figures, since));
     let mut accounts: Vec<Foreign> = accounts.chain(printed(&text)).collect();
     accounts.order_by_key(line);
     if accounts.is_empty() {
@@ -139,7 +139,7 @@ fn named(accounts: Vec<Foreign>, given: &Given, depth: Option<&Figure>) -> Vec<(
 }
 
 /// An account, if it contains a rate or a latency.
-fn foreign(figures: &[TextFigure], since: Since) -> Option<Foreign> {
+fn foreign(figures: &[Stated], since: Since) -> Option<Foreign> {
     let mut of = Foreign {
         tool: "text".into(),
         format: "text".into(),
@@ -147,22 +147,22 @@ fn foreign(figures: &[TextFigure], since: Since) -> Option<Foreign> {
         ..Foreign::default()
     };
     let mut latency = Latencies { since, ..Latencies::default() };
-    for told in figures {
-        match told.clone() {
-            TextFigure::Rate(figure) => of.rate = Some(figure),
-            TextFigure::Connections(figure) => of.connections = Some(figure),
-            TextFigure::Depth(figure) => of.depth = Some(figure),
-            TextFigure::Requests(figure) => of.requests = Some(figure),
-            TextFigure::BytesRate(figure) => of.bytes_rate = Some(figure),
-            TextFigure::Mean(figure) => latency.mean = Some(figure),
-            TextFigure::Max(figure) => latency.max = Some(figure),
-            TextFigure::Rank(share, value) => latency.percentiles.push(Percentile { share, value }),
-            TextFigure::InFlight(_) => {}
+    for report in figures {
+        match report.clone() {
+            Stated::Rate(figure) => of.rate = Some(figure),
+            Stated::Connections(figure) => of.connections = Some(figure),
+            Stated::Depth(figure) => of.depth = Some(figure),
+            Stated::Requests(figure) => of.requests = Some(figure),
+            Stated::BytesRate(figure) => of.bytes_rate = Some(figure),
+            Stated::Mean(figure) => latency.mean = Some(figure),
+            Stated::Max(figure) => latency.max = Some(figure),
+            Stated::Rank(share, value) => latency.percentiles.push(Percentile { share, value }),
+            Stated::InFlight(_) => {}
         }
     }
     // Connections x depth in one figure.
-    for told in figures {
-        if let TextFigure::InFlight(figure) = told {
+    for report in figures {
+        if let Stated::InFlight(figure) = report {
             (of.connections, of.depth) =
                 (Some(figure.clone()), Some(Figure::exact(1.0, figure.line)));
         }
@@ -182,8 +182,8 @@ mod tests {
     use model::audit::{Account, Outcome};
 
     fn audited(text: &str, given: &Given) -> Vec<Account> {
-        let told = read_text(&mut text.as_bytes(), given).unwrap();
-        told.into_iter().map(|(name, told)| account("-".into(), name, told, given)).collect()
+        let report = read_text(&mut text.as_bytes(), given).unwrap();
+        report.into_iter().map(|(name, report)| account("-".into(), name, report, given)).collect()
     }
 
     fn outcomes(account: &Account) -> String {
@@ -336,8 +336,8 @@ no workers 2000 4,913,152 1225ms
     #[test]
     fn small_numbers_before_rps_are_rates_in_texts_about_nothing_else() {
         let rate = |text: &str| {
-            let told = read_text(&mut text.as_bytes(), &Given::default()).ok()?;
-            Some(told[0].1.rate.as_ref()?.value)
+            let report = read_text(&mut text.as_bytes(), &Given::default()).ok()?;
+            Some(report[0].1.rate.as_ref()?.value)
         };
         assert_eq!(rate("It did 2 RPS, and 3ms p99.\n"), Some(2.0));
         assert_eq!(rate("With RFS it did 790k RPS at 3ms p99.\n"), Some(790e3));
@@ -359,14 +359,14 @@ no workers 2000 4,913,152 1225ms
     fn an_output_of_a_tool_in_a_text_is_an_account() {
         let wrk = include_str!("../../../../bench/fixtures/wrk.txt");
         let text = format!("# A page\n\nWe measured:\n\n{wrk}\nThat is 3ms p99 over the link.\n");
-        let told = read_text(&mut text.as_bytes(), &Given::default()).unwrap();
-        let tools: Vec<&str> = told.iter().map(|(_, told)| told.tool.as_str()).collect();
+        let report = read_text(&mut text.as_bytes(), &Given::default()).unwrap();
+        let tools: Vec<&str> = report.iter().map(|(_, report)| report.tool.as_str()).collect();
         assert_eq!(tools, ["wrk", "text"]);
-        assert_eq!(told[0].1.rate.as_ref().unwrap().printed, "175225.20");
+        assert_eq!(report[0].1.rate.as_ref().unwrap().printed, "175225.20");
         let twice = format!("{text}{wrk}");
-        let told = read_text(&mut twice.as_bytes(), &Given::default()).unwrap();
-        assert_eq!(told.len(), 1, "two outputs of one tool");
-        assert!(!told[0].1.unread.is_empty());
+        let report = read_text(&mut twice.as_bytes(), &Given::default()).unwrap();
+        assert_eq!(report.len(), 1, "two outputs of one tool");
+        assert!(!report[0].1.unread.is_empty());
     }
 
     #[test]

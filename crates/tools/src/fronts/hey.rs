@@ -97,13 +97,13 @@ fn details(shown: &Shown<'_>) -> String {
         true => row("DNS-lookup", [Some(0.0); 3], ""),
         false => row("DNS-lookup", [None; 3], "  (names are looked up before the load)"),
     };
-    let untold = |name: &str| row(name, [None; 3], "  (a response is timed as a whole)");
+    let empty_row = |name: &str| row(name, [None; 3], "  (a response is timed as a whole)");
     format!(
         "Details (average, fastest, slowest):\n{}{lookup}{}{}{}",
         row("DNS+dialup", [each, fastest, max], if is_cut && opened > 0 { dialup_why } else { "" }),
-        untold("req write"),
-        untold("resp wait"),
-        untold("resp read"),
+        empty_row("req write"),
+        empty_row("resp wait"),
+        empty_row("resp read"),
     )
 }
 

@@ -237,13 +237,13 @@ impl Move<'_> {
         let group = GroupFolder::open(&host.root, Path::new(self.made))?;
         // A group without the controller has no such file, so this fails before anything moves.
         group.write(QUOTA, "-1")?;
-        let told = |why: model::facts::Unreadable| {
+        let unreadable = |why: model::facts::Unreadable| {
             io::Error::other(format!("{}: {}", why.source, why.why))
         };
-        let mut tree = Tree::on(&host.root, self.pid).map_err(told)?;
+        let mut tree = Tree::on(&host.root, self.pid).map_err(unreadable)?;
         // Processes that fork while they are moved are in the second list.
         for _ in 0..2 {
-            tree.refresh().map_err(told)?;
+            tree.refresh().map_err(unreadable)?;
             tree.pids().iter().try_for_each(|pid| group.take_in(&pid.to_string()))?;
         }
         Ok(())

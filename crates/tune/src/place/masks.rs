@@ -8,7 +8,7 @@
 use super::{PlaceError, Seen, threads::MIXED};
 use crate::cpus::CpuSet;
 use crate::host::Host;
-use crate::place::unreadable_words;
+use crate::place::sentence;
 use ::host::kernel_file::is_gone;
 use ::host::{Tree, process, threads};
 use model::facts::Unreadable;
@@ -95,7 +95,7 @@ impl Masks<'_> {
     /// Whether the process at the top is the one that was meant.
     fn has_root(&self, host: &Host) -> Result<bool, String> {
         let same = process::same(&host.root, self.pid, self.started_ticks);
-        same.map(|same| same.is_some()).map_err(unreadable_words)
+        same.map(|same| same.is_some()).map_err(sentence)
     }
 
     /// Whether a process is one of those whose threads are kept: known, or in the tree now. It is
@@ -114,13 +114,13 @@ impl Masks<'_> {
         let pairs = self.pairs()?;
         let mut found = Vec::new();
         for (&(tid, started_ticks), pair) in &pairs {
-            let stat = process::stat_if_there_on(&host.root, tid).map_err(unreadable_words)?;
+            let stat = process::stat_if_there_on(&host.root, tid).map_err(sentence)?;
             let is_it =
                 |stat: process::Stat| stat.started_ticks == started_ticks && !stat.has_ended();
             if !stat.is_some_and(is_it) {
                 continue;
             }
-            if let Some(now) = cpus(host, tid, tid).map_err(unreadable_words)? {
+            if let Some(now) = cpus(host, tid, tid).map_err(sentence)? {
                 found.push(Thread { tid, pair: pair.clone(), now });
             }
         }
@@ -130,12 +130,12 @@ impl Masks<'_> {
         let listed = match all(host, self.pid) {
             // The process ended in between.
             Err(_) if !self.has_root(host)? => Vec::new(),
-            listed => listed.map_err(unreadable_words)?,
+            listed => listed.map_err(sentence)?,
         };
         let known: BTreeSet<u32> = found.iter().map(|thread| thread.tid).collect();
         let of_root = pairs.get(&(self.pid, self.started_ticks));
         for (pid, tid) in listed.into_iter().filter(|(_, tid)| !known.contains(tid)) {
-            let Some(now) = cpus(host, pid, tid).map_err(unreadable_words)? else { continue };
+            let Some(now) = cpus(host, pid, tid).map_err(sentence)? else { continue };
             let has_it = |pair: &&Pair| pair.own == now || pair.kept == now;
             if let Some(pair) = of_root.into_iter().chain(pairs.values()).find(has_it) {
                 found.push(Thread { tid, pair: pair.clone(), now });

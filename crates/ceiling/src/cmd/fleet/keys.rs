@@ -72,7 +72,7 @@ fn summary(wish: &Wish, made: &Made) -> String {
          controller  --fleet nats://HOST:{port}/{} --fleet-keys {folder}/{CONTROLLER}\n",
         wish.fleet,
         names(&made.new),
-        names(&made.kept),
+        names(&made.existing),
         wish.fleet,
         made.controller,
         wish.fleet,

@@ -157,12 +157,12 @@ fn report_of(place: &str, checked: &Checked) -> Report {
     }
     for one in &checked.remarks {
         let entry = one.entry.as_ref().map_or(String::new(), |slug| format!("{slug}: "));
-        let said = format!("{}: {}", one.kind.words(), one.why);
+        let explanation = format!("{}: {}", one.kind.words(), one.why);
         let outcome = match one.kind.weight() {
-            Weight::Invalid => CaseOutcome::Error(said),
-            Weight::Failed => CaseOutcome::Failed(said),
-            Weight::Doubtful if one.kind != Kind::NotJudged => CaseOutcome::Skipped(said),
-            Weight::Doubtful | Weight::Result => CaseOutcome::Passed(said),
+            Weight::Invalid => CaseOutcome::Error(explanation),
+            Weight::Failed => CaseOutcome::Failed(explanation),
+            Weight::Doubtful if one.kind != Kind::NotJudged => CaseOutcome::Skipped(explanation),
+            Weight::Doubtful | Weight::Result => CaseOutcome::Passed(explanation),
         };
         cases.push(case(format!("{entry}{}", one.about), outcome));
     }

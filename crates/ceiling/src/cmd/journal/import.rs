@@ -57,10 +57,11 @@ pub fn run(command: &Import) -> Result<Code, Failure> {
         (folder.join(format!("{name}.txt")), folder.join(format!("{name}.audit.json")));
     refuse_taken(&[&copy, &audited])?;
     let bytes = read(&command.file)?;
-    let told = command.beside.read(&mut &bytes[..]).map_err(|why| wrong(&command.file, &why))?;
+    let accounts =
+        command.beside.read(&mut &bytes[..]).map_err(|why| wrong(&command.file, &why))?;
     let place = format!("foreign/{name}.txt");
-    let told = told.into_iter().map(|(part, foreign)| (place.clone(), part, foreign));
-    let audit = tools::audit::audit(told.collect(), &command.beside.given());
+    let accounts = accounts.into_iter().map(|(part, foreign)| (place.clone(), part, foreign));
+    let audit = tools::audit::audit(accounts.collect(), &command.beside.given());
     fs::create_dir_all(&folder).map_err(|error| wrong(&folder, &error))?;
     write(&copy, &bytes)?;
     write(&audited, model::json::pretty(&audit).as_bytes()).inspect_err(|_| {

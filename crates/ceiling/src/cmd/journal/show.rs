@@ -46,10 +46,10 @@ fn head(of: &EntryFolder) -> Result<String, Failure> {
         text += &format!("  {}", entry.tags.join(", "));
     }
     text += &format!("\n\nQuestion: {}\n", entry.question.trim());
-    let said = [("Answer", &entry.answer), ("Lesson", &entry.lesson), ("Source", &entry.source)];
-    for (name, said) in said {
-        if let Some(said) = said {
-            text += &format!("{name}: {}\n", said.trim());
+    let part = [("Answer", &entry.answer), ("Lesson", &entry.lesson), ("Source", &entry.source)];
+    for (name, part) in part {
+        if let Some(part) = part {
+            text += &format!("{name}: {}\n", part.trim());
         }
     }
     if let Some(result) = of.chosen()? {

@@ -178,10 +178,10 @@ pub(super) const REGISTRY: &[HostChart] = &[
                 all.find(|(whose, _)| *whose == wanted).map(|(_, files)| files.limit)
             };
             let limits = ["generator", "server"].map(|whose| (whose, limit(whose)));
-            let told = |(whose, limit): &(&str, Option<u64>)| {
+            let limit_note = |(whose, limit): &(&str, Option<u64>)| {
                 limit.map(|limit| format!("Limit of the {whose}: {limit}."))
             };
-            let note = limits.iter().filter_map(told).collect::<Vec<_>>().join(" ");
+            let note = limits.iter().filter_map(limit_note).collect::<Vec<_>>().join(" ");
             limits.into_iter().fold(around(note), |around, (whose, limit)| {
                 around.limit(&format!("limit of the {whose}"), limit.map(|limit| limit as f64))
             })

@@ -22,7 +22,7 @@ pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
     let of = |data: &Data| bytes(data, extra_bytes);
     let lines = side.time.growth(side.clocked, ("interfaces", Kind::Counter), of);
     let mut drawn = Lines::new(lines, Axis::linear("bytes", Unit::BytesPerSecond), "");
-    let mut told = vec![counted.to_string()];
+    let mut notes = vec![counted.to_string()];
     let nics = &side.facts.nics;
     let (known, when) = side
         .seen(|of| {
@@ -32,7 +32,7 @@ pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
         .unwrap_or_default();
     for (name, capacity, share) in &known {
         let used = show_bytes(*capacity);
-        told.push(format!("{name}: {:.1} % of {used}/s {when}.", 100.0 * share));
+        notes.push(format!("{name}: {:.1} % of {used}/s {when}.", 100.0 * share));
         drawn = drawn.limit(&format!("{name} is full"), Some(*capacity));
     }
     for nic in nics.iter().filter(|nic| nic.driver.is_some()) {
@@ -40,10 +40,10 @@ pub(super) fn draw(side: &Side<'_>, chart: &HostChart) -> Drawn {
         let mut of_nic = drawn.lines.iter().filter(|(name, _)| is_of(name));
         let is_used = of_nic.any(|(_, line)| most(line) > 0.0);
         if is_used && !known.iter().any(|(name, ..)| *name == nic.name) {
-            told.push(format!("The capacity of {} is not known (--link).", nic.name));
+            notes.push(format!("The capacity of {} is not known (--link).", nic.name));
         }
     }
-    drawn.note = told.join(" ");
+    drawn.note = notes.join(" ");
     side.lines(chart, drawn)
 }
 

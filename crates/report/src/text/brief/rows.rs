@@ -217,21 +217,21 @@ pub(super) fn of_events(run: &Run) -> Vec<Row> {
 }
 
 /// Another tool made the load.
-pub(super) fn of_tool(run: &Run, told: &ToolRun) -> Vec<Row> {
-    let name = told.generator.name();
-    let shares = told.latency().map(|latency| &latency.percentiles);
+pub(super) fn of_tool(run: &Run, report: &ToolRun) -> Vec<Row> {
+    let name = report.generator.name();
+    let shares = report.latency().map(|latency| &latency.percentiles);
     let times = shares
         .into_iter()
         .flatten()
         .map(|one| format!("{} {}", one.name().replace('_', "."), show_ns(one.value.value * 1e9)));
     let times: Vec<String> = times.collect();
-    let mut rows = vec![Row::new("Reported", format!("{name}: {}", tool::counted(told)))];
+    let mut rows = vec![Row::new("Reported", format!("{name}: {}", tool::counted(report)))];
     if !times.is_empty() {
         rows.push(Row::new("Latency", format!("{name}: {}", times.join("  "))));
     }
-    let ink = if tool::is_refuted(told) { Ink::Bad } else { Ink::Plain };
-    rows.push(Row::inked("Audit", ink, tool::audited(told)));
-    rows.push(Row::new("CPU", tool::cost(told)));
+    let ink = if tool::is_refuted(report) { Ink::Bad } else { Ink::Plain };
+    rows.push(Row::inked("Audit", ink, tool::audited(report)));
+    rows.push(Row::new("CPU", tool::cost(report)));
     rows.extend(ending(run, None));
     rows
 }

@@ -20,14 +20,14 @@ const MOVED_MAX: f64 = 0.05;
 
 const SETTLE: &str = "use a tool that adds no times: `ceiling load -c CONNECTIONS`";
 
-fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
-    let of = |latency: &Latencies| of_one(told, latency);
+fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
+    let of = |latency: &Latencies| of_one(report, latency);
     let is_asked = |one: &&Latencies| one.since == Since::SendWithAdded;
-    told.latencies.iter().filter(is_asked).filter_map(of).collect()
+    report.latencies.iter().filter(is_asked).filter_map(of).collect()
 }
 
-fn of_one(told: &Foreign, latency: &Latencies) -> Option<Finding> {
-    let (rate, connections) = (told.rate.as_ref()?, told.connections.as_ref()?);
+fn of_one(report: &Foreign, latency: &Latencies) -> Option<Finding> {
+    let (rate, connections) = (report.rate.as_ref()?, report.connections.as_ref()?);
     let between = connections.high / rate.low.max(f64::MIN_POSITIVE);
     let max = latency.max.as_ref()?;
     if max.high <= 2.0 * between {

@@ -1,7 +1,7 @@
 //! Bytes: no response is shorter than its head, bytes per second equal bytes over seconds, and no
 //! link carries more than its speed.
 
-use super::{AGAIN, Listed, compared, open, simple_finding};
+use super::{AGAIN, Listed, compared, open, settled};
 use crate::audit::bounds::Range;
 use crate::audit::say::{bits, bytes, number, percent, rate, time};
 use model::audit::{Counts, Finding, Foreign, Given, Outcome, RateIs};
@@ -21,20 +21,20 @@ const CLOCKS: f64 = 0.02;
 const LINK: &str =
     "name the slowest link on the path: --link 25G; read both hosts' interface counters";
 
-fn check(told: &Foreign, given: &Given) -> Vec<Finding> {
-    [of_responses(told), of_time(told), of_link(told, given)].into_iter().flatten().collect()
+fn check(report: &Foreign, given: &Given) -> Vec<Finding> {
+    [of_responses(report), of_time(report), of_link(report, given)].into_iter().flatten().collect()
 }
 
 /// HTTP/2 compresses heads.
-fn has_whole_heads(told: &Foreign) -> bool {
-    !told.meaning.is_bytes_of_bodies && told.tool != "h2load" && told.tool != "text"
+fn has_whole_heads(report: &Foreign) -> bool {
+    !report.meaning.is_bytes_of_bodies && report.tool != "h2load" && report.tool != "text"
 }
 
-fn of_responses(told: &Foreign) -> Option<Finding> {
-    let received = told.bytes.as_ref()?;
-    let is_of_responses = matches!(told.meaning.counts, Counts::Responses | Counts::Good);
-    let responses = told.requests.as_ref().filter(|_| is_of_responses)?;
-    if !has_whole_heads(told) || responses.low < 1.0 {
+fn of_responses(report: &Foreign) -> Option<Finding> {
+    let received = report.bytes.as_ref()?;
+    let is_of_responses = matches!(report.meaning.counts, Counts::Responses | Counts::Good);
+    let responses = report.requests.as_ref().filter(|_| is_of_responses)?;
+    if !has_whole_heads(report) || responses.low < 1.0 {
         return None;
     }
     let each = received.high / responses.low;
@@ -48,14 +48,14 @@ fn of_responses(told: &Foreign) -> Option<Finding> {
             let short = format!("{words}, and the shortest has {RESPONSE_MIN:.0}");
             open(Outcome::Impossible, &["bytes", "requests", "rate"], short, AGAIN)
         }
-        false => simple_finding(Outcome::Holds, &["bytes", "requests"], words),
+        false => settled(Outcome::Holds, &["bytes", "requests"], words),
     })
 }
 
-fn of_time(told: &Foreign) -> Option<Finding> {
-    let (all, per_second) = (told.bytes.as_ref()?, told.bytes_rate.as_ref()?);
-    let duration = told.duration_s.as_ref()?;
-    if told.meaning.rate_is != RateIs::Quotient {
+fn of_time(report: &Foreign) -> Option<Finding> {
+    let (all, per_second) = (report.bytes.as_ref()?, report.bytes_rate.as_ref()?);
+    let duration = report.duration_s.as_ref()?;
+    if report.meaning.rate_is != RateIs::Quotient {
         return None;
     }
     let product = (Range::read(per_second) * Range::read(duration)).wider(CLOCKS);
@@ -70,24 +70,24 @@ fn of_time(told: &Foreign) -> Option<Finding> {
 }
 
 /// The least that was carried, bytes per second, and the text that says so.
-fn carried(told: &Foreign) -> Option<(f64, String)> {
-    if let Some(per_second) = &told.bytes_rate {
+fn carried(report: &Foreign) -> Option<(f64, String)> {
+    if let Some(per_second) = &report.bytes_rate {
         return Some((per_second.low, format!("{}/s", bytes(per_second.value))));
     }
-    if let (Some(all), Some(duration)) = (&told.bytes, &told.duration_s) {
+    if let (Some(all), Some(duration)) = (&report.bytes, &report.duration_s) {
         let per_second = all.low / duration.high.max(1e-9);
         return Some((per_second, format!("{} in {}", bytes(all.value), time(duration.value))));
     }
-    let responses = told.rate.as_ref()?;
+    let responses = report.rate.as_ref()?;
     let words = format!("{} x {RESPONSE_MIN:.0} bytes at least", rate(responses.value));
-    has_whole_heads(told).then_some((responses.low * RESPONSE_MIN, words))
+    has_whole_heads(report).then_some((responses.low * RESPONSE_MIN, words))
 }
 
-fn of_link(told: &Foreign, given: &Given) -> Option<Finding> {
+fn of_link(report: &Foreign, given: &Given) -> Option<Finding> {
     let link = given.link_bits_per_s?;
-    let (least, words) = carried(told)?;
+    let (least, words) = carried(report)?;
     let claims: &[&str] =
-        if told.bytes_rate.is_some() { &["rate", "bytes_rate"] } else { &["rate"] };
+        if report.bytes_rate.is_some() { &["rate", "bytes_rate"] } else { &["rate"] };
     let share = least * 8.0 / link.max(1.0);
     let arithmetic = format!(
         "{words} = {} without TCP headers, {} of {}",
@@ -96,9 +96,9 @@ fn of_link(told: &Foreign, given: &Given) -> Option<Finding> {
         bits(link)
     );
     if share <= 1.0 {
-        return Some(simple_finding(Outcome::Holds, claims, arithmetic));
+        return Some(settled(Outcome::Holds, claims, arithmetic));
     }
-    let is_local = told.url.as_ref().is_some_and(|url| is_loopback(url));
+    let is_local = report.url.as_ref().is_some_and(|url| is_loopback(url));
     if is_local {
         let local = format!("{arithmetic}; but the server was on the client's own host");
         return Some(open(Outcome::Undecided, claims, local, LINK));

@@ -1,6 +1,6 @@
 //! Every request is counted once: sums agree, and rate x duration is the count.
 
-use super::{Listed, compared, open, simple_finding};
+use super::{Listed, compared, open, settled};
 use crate::audit::bounds::Range;
 use crate::audit::say::{number, rate, time};
 use model::audit::{Figure, Finding, Foreign, Given, Outcome, RateIs, Sum};
@@ -17,8 +17,8 @@ const CLOCKS: f64 = 0.001;
 /// A mean of windows that is closer than this to the rate of the run is the same to a reader.
 const WINDOWS: f64 = 0.01;
 
-fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
-    told.sums.iter().map(of_sum).chain(of_rate(told)).chain(of_good_rate(told)).collect()
+fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
+    report.sums.iter().map(of_sum).chain(of_rate(report)).chain(of_good_rate(report)).collect()
 }
 
 fn of_sum(sum: &Sum) -> Finding {
@@ -41,46 +41,46 @@ fn number_exact(range: Range) -> String {
 }
 
 /// A mean over whole windows differs from the rate of the run if the last window was cut off.
-fn of_windows(told: &Figure, duration: &Figure, requests: &Figure) -> Finding {
+fn of_windows(report: &Figure, duration: &Figure, requests: &Figure) -> Finding {
     let over_all = Range::read(requests) / Range::read(duration);
     let words = format!(
         "{} / {} = {}, but the tool reports the mean of its windows, {}",
         requests.printed,
         time(duration.value),
         rate(requests.value / duration.value.max(1e-9)),
-        rate(told.value)
+        rate(report.value)
     );
-    if !over_all.wider(WINDOWS).excludes(Range::read(told)) {
-        return simple_finding(Outcome::Holds, &["rate", "requests"], words);
+    if !over_all.wider(WINDOWS).excludes(Range::read(report)) {
+        return settled(Outcome::Holds, &["rate", "requests"], words);
     }
     let settle = "divide the responses by the duration";
     let finding = open(Outcome::Impossible, &["rate"], words, settle);
     Finding { bound: Some((Some(over_all.low), Some(over_all.high))), ..finding }
 }
 
-fn of_rate(told: &Foreign) -> Option<Finding> {
-    let (rate_told, duration) = (told.rate.as_ref()?, told.duration_s.as_ref()?);
-    let requests = told.requests.as_ref()?;
-    match told.meaning.rate_is {
+fn of_rate(report: &Foreign) -> Option<Finding> {
+    let (stated, duration) = (report.rate.as_ref()?, report.duration_s.as_ref()?);
+    let requests = report.requests.as_ref()?;
+    match report.meaning.rate_is {
         RateIs::Quotient => {}
-        RateIs::MeanOfWindows => return Some(of_windows(rate_told, duration, requests)),
+        RateIs::MeanOfWindows => return Some(of_windows(stated, duration, requests)),
         RateIs::Unknown => return None,
     }
-    let product = (Range::read(rate_told) * Range::read(duration)).wider(CLOCKS);
+    let product = (Range::read(stated) * Range::read(duration)).wider(CLOCKS);
     let words = format!(
         "{} x {} = {}, and {} are reported",
-        rate(rate_told.value),
+        rate(stated.value),
         time(duration.value),
-        number(rate_told.value * duration.value),
+        number(stated.value * duration.value),
         requests.printed
     );
     Some(compared(product, Range::read(requests), &["rate", "requests", "duration"], words))
 }
 
 /// Good responses over the time in which requests were sent and the wait for the last response.
-fn of_good_rate(told: &Foreign) -> Option<Finding> {
-    let (per_second, good) = (told.good_rate.as_ref()?, told.good.as_ref()?);
-    let (sent, wait) = (told.duration_s.as_ref()?, told.wait_s.as_ref()?);
+fn of_good_rate(report: &Foreign) -> Option<Finding> {
+    let (per_second, good) = (report.good_rate.as_ref()?, report.good.as_ref()?);
+    let (sent, wait) = (report.duration_s.as_ref()?, report.wait_s.as_ref()?);
     let all = Range::read(sent) + Range::read(wait);
     let product = (Range::read(per_second) * all).wider(CLOCKS);
     let words = format!(

@@ -10,6 +10,6 @@ pub(super) const LISTED: Listed = Listed {
     check,
 };
 
-fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
-    told.meaning.defects.clone()
+fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
+    report.meaning.defects.clone()
 }

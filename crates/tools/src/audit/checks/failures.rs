@@ -4,7 +4,7 @@
 //! from one failure in a hundred on; below that the text says how many there are. If no request got
 //! a response, there was no rate.
 
-use super::{Listed, open, simple_finding};
+use super::{Listed, open, settled};
 use crate::audit::say::{percent, rate};
 use model::audit::{Counts, Finding, Foreign, Given, Outcome};
 
@@ -23,63 +23,65 @@ const CUT_OFF: &str = "aborted due to deadline";
 
 const SETTLE: &str = "divide the good responses by the time; `ceiling load` counts only these";
 
-fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
-    let (Some(requests), Some(good)) = (&told.requests, &told.good) else { return Vec::new() };
+fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
+    let (Some(requests), Some(good)) = (&report.requests, &report.good) else {
+        return Vec::new();
+    };
     if requests.value < 1.0 {
         return Vec::new();
     }
     let share = |all: f64| (good.value / all.max(1.0)).clamp(0.0, 1.0);
-    let ended = requests.value - cut_off(told);
-    let of_success = of_success(told, share(ended));
-    [of_rate(told, share(requests.value)), of_success].into_iter().flatten().collect()
+    let ended = requests.value - cut_off(report);
+    let of_success = of_success(report, share(ended));
+    [of_rate(report, share(requests.value)), of_success].into_iter().flatten().collect()
 }
 
 /// Requests that the tool itself cut off at its end: their outcome is unknown.
-fn cut_off(told: &Foreign) -> f64 {
-    let by_us = told.errors.iter().filter(|one| one.name == CUT_OFF);
+fn cut_off(report: &Foreign) -> f64 {
+    let by_us = report.errors.iter().filter(|one| one.name == CUT_OFF);
     by_us.map(|one| one.count.value).sum()
 }
 
-fn of_rate(told: &Foreign, share: f64) -> Option<Finding> {
-    let told_rate = told.rate.as_ref()?;
-    if told.meaning.counts == Counts::Good || told.meaning.counts == Counts::Unknown {
+fn of_rate(report: &Foreign, share: f64) -> Option<Finding> {
+    let stated = report.rate.as_ref()?;
+    if report.meaning.counts == Counts::Good || report.meaning.counts == Counts::Unknown {
         return None;
     }
     let bad = percent(1.0 - share);
-    let good = (told_rate.low * share, told_rate.high * share);
+    let good = (stated.low * share, stated.high * share);
     let words = format!(
         "{bad} of what it counts are not good responses: {} x {} = {} good",
-        rate(told_rate.value),
+        rate(stated.value),
         percent(share),
-        rate(told_rate.value * share)
+        rate(stated.value * share)
     );
     if 1.0 - share < SHARE_MIN {
-        return (share < 1.0).then(|| simple_finding(Outcome::Holds, &["rate"], words));
+        return (share < 1.0).then(|| settled(Outcome::Holds, &["rate"], words));
     }
-    let is_told_apart = told.good_rate.is_some();
+    let is_apart = report.good_rate.is_some();
     let outcome =
-        if is_told_apart || has_response(told) { Outcome::Undecided } else { Outcome::Impossible };
+        if is_apart || has_response(report) { Outcome::Undecided } else { Outcome::Impossible };
     let finding = open(outcome, &["rate"], words, SETTLE);
     Some(Finding { bound: Some((Some(good.0), Some(good.1))), ..finding })
 }
 
 /// Whether any request got a response of any status, as far as the tool reports it.
-pub(super) fn has_response(told: &Foreign) -> bool {
-    if told.requests.as_ref().is_some_and(|requests| requests.high == 0.0) {
+pub(super) fn has_response(report: &Foreign) -> bool {
+    if report.requests.as_ref().is_some_and(|requests| requests.high == 0.0) {
         return false;
     }
-    let is_listed = !(told.statuses.is_empty() && told.errors.is_empty());
-    let is_none = told.good.as_ref().is_some_and(|good| good.value == 0.0);
+    let is_listed = !(report.statuses.is_empty() && report.errors.is_empty());
+    let is_none = report.good.as_ref().is_some_and(|good| good.value == 0.0);
     let of_responses = |name: &str| !name.starts_with('0') && name != "KO";
-    let some = told.statuses.iter().any(|one| one.count.value > 0.0 && of_responses(&one.name));
+    let some = report.statuses.iter().any(|one| one.count.value > 0.0 && of_responses(&one.name));
     some || !is_none || !is_listed
 }
 
-fn of_success(told: &Foreign, share: f64) -> Option<Finding> {
-    let success = told.success.as_ref()?;
+fn of_success(report: &Foreign, share: f64) -> Option<Finding> {
+    let success = report.success.as_ref()?;
     let words = format!("{} of the requests that ended have a good response", percent(share));
     if success.low <= share + SHARE_MIN {
-        return Some(simple_finding(Outcome::Holds, &["success"], words));
+        return Some(settled(Outcome::Holds, &["success"], words));
     }
     let finding = open(Outcome::Impossible, &["success"], words, SETTLE);
     Some(Finding { bound: Some((Some(share), Some(share))), ..finding })

@@ -5,7 +5,7 @@
 //! dperf, which bypasses the kernel and parses next to nothing, states 4M HTTP connections per
 //! second and core.
 
-use super::{Listed, open, simple_finding};
+use super::{Listed, open, settled};
 use crate::audit::say::{number, rate};
 use model::audit::{Finding, Foreign, Given, Outcome};
 
@@ -22,19 +22,21 @@ const PIPELINED_MAX: f64 = 20e6;
 const SETTLE: &str =
     "run `ceiling load` against its own sink on that client: that rate is the client's maximum";
 
-fn check(told: &Foreign, given: &Given) -> Vec<Finding> {
-    let (Some(cpus), Some(told_rate)) = (given.client_cpus, &told.rate) else { return Vec::new() };
-    let is_alone = told.depth.as_ref().is_some_and(|depth| depth.high <= 1.0);
+fn check(report: &Foreign, given: &Given) -> Vec<Finding> {
+    let (Some(cpus), Some(stated)) = (given.client_cpus, &report.rate) else {
+        return Vec::new();
+    };
+    let is_alone = report.depth.as_ref().is_some_and(|depth| depth.high <= 1.0);
     let each_max = if is_alone { EACH_MAX } else { PIPELINED_MAX };
     let most = cpus as f64 * each_max;
     let words = format!(
         "{} over {cpus} CPUs are {} each; assumed at most {}",
-        rate(told_rate.value),
-        rate(told_rate.value / (cpus as f64).max(1.0)),
+        rate(stated.value),
+        rate(stated.value / (cpus as f64).max(1.0)),
         rate(each_max)
     );
-    if told_rate.low <= most {
-        return vec![simple_finding(Outcome::Holds, &["rate"], words)];
+    if stated.low <= most {
+        return vec![settled(Outcome::Holds, &["rate"], words)];
     }
     let words = format!("{words}, together {}", number(most));
     let finding = open(Outcome::Impossible, &["rate"], words, SETTLE);

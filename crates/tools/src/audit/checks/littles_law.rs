@@ -6,8 +6,8 @@
 //! loop that are not waiting for a response are waiting for the generator, or for a request that no
 //! figure includes.
 
-use super::{Listed, open, percentiles, simple_finding};
-use crate::audit::bounds::{Range, mean_at_least, possible_range, rank_slack};
+use super::{Listed, open, percentiles, settled};
+use crate::audit::bounds::{Range, mean_at_least, range_of, rank_slack};
 use crate::audit::say::{number, percent, rate, time};
 use model::audit::{Counts, Finding, Foreign, Given, Latencies, Loop, Outcome, Since};
 
@@ -29,10 +29,10 @@ const COMMAND: &str = "state the command line (--command): latency counts from t
 const AGAIN: &str =
     "run `ceiling load -c CONNECTIONS`: its gate littles_law compares three accounts";
 
-fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
-    let of = |latency: &Latencies| of_one(told, latency);
+fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
+    let of = |latency: &Latencies| of_one(report, latency);
     let is_asked = |one: &&Latencies| !matches!(one.since, Since::Plan | Since::Other);
-    told.latencies.iter().filter(is_asked).flat_map(of).collect()
+    report.latencies.iter().filter(is_asked).flat_map(of).collect()
 }
 
 /// What the law is applied to: a mean, and the names of the claims it comes from.
@@ -42,27 +42,28 @@ struct Mean {
     claims: Vec<String>,
 }
 
-fn of_one(told: &Foreign, latency: &Latencies) -> Vec<Finding> {
-    let (Some(answered), Some(connections)) = (answered(told, latency), &told.connections) else {
+fn of_one(report: &Foreign, latency: &Latencies) -> Vec<Finding> {
+    let (Some(answered), Some(connections)) = (answered(report, latency), &report.connections)
+    else {
         return Vec::new();
     };
     let connections = Range::read(connections);
-    let depth = told.depth.as_ref().map(Range::read);
-    let Some(room) = room(told, latency, connections * depth.unwrap_or(Range::of(1.0))) else {
+    let depth = report.depth.as_ref().map(Range::read);
+    let Some(room) = room(report, latency, connections * depth.unwrap_or(Range::of(1.0))) else {
         return Vec::new();
     };
-    let means = means(told, latency);
+    let means = means(report, latency);
     let is_too_many = |mean: &&Mean| (answered * mean.seconds).low > room;
     let excess: Vec<Finding> = means
         .iter()
         .filter(is_too_many)
-        .map(|mean| excess(told, latency, (answered, mean), room))
+        .map(|mean| excess(report, latency, (answered, mean), room))
         .collect();
     if !excess.is_empty() {
         return excess;
     }
     match means.into_iter().find(|mean| mean.seconds.high.is_finite()) {
-        Some(mean) => vec![fits(told, (answered, &mean), connections)],
+        Some(mean) => vec![fits(report, (answered, &mean), connections)],
         None => bounded(latency, answered, room),
     }
 }
@@ -91,68 +92,69 @@ fn bounded(latency: &Latencies, answered: Range, room: f64) -> Vec<Finding> {
         number(product),
         number(room)
     );
-    vec![simple_finding(Outcome::Holds, &claims, words)]
+    vec![settled(Outcome::Holds, &claims, words)]
 }
 
 /// The reported mean, and the least mean that the percentiles allow.
-fn means(told: &Foreign, latency: &Latencies) -> Vec<Mean> {
+fn means(report: &Foreign, latency: &Latencies) -> Vec<Mean> {
     let name = latency.claim("mean");
-    let is_defect = told.meaning.defects.iter().any(|defect| defect.claims.contains(&name));
-    let as_told = latency.mean.as_ref().filter(|_| !is_defect).map(|mean| Mean {
+    let is_defect = report.meaning.defects.iter().any(|defect| defect.claims.contains(&name));
+    let of_report = latency.mean.as_ref().filter(|_| !is_defect).map(|mean| Mean {
         seconds: Range::read(mean),
         words: format!("mean {}", time(mean.value)),
         claims: vec![name],
     });
-    let values = told.requests.as_ref().map(|requests| requests.low);
+    let values = report.requests.as_ref().map(|requests| requests.low);
     // One percentile bounds the mean by itself: that many values lie above it.
     let slack = rank_slack(latency, values);
     let each = latency.percentiles.iter().map(|one| {
-        let least = possible_range(latency, &one.value).low * (1.0 - one.share - slack).max(0.0);
+        let least = range_of(latency, &one.value).low * (1.0 - one.share - slack).max(0.0);
         Mean {
             seconds: Range { low: least, high: f64::INFINITY },
             words: format!("mean of at least {} by {}", time(least), one.name()),
             claims: vec![latency.claim(&one.name())],
         }
     });
-    as_told.into_iter().chain(each).collect()
+    of_report.into_iter().chain(each).collect()
 }
 
 /// How many requests per second have a latency in this distribution.
-fn answered(told: &Foreign, latency: &Latencies) -> Option<Range> {
-    let duration = told.duration_s.as_ref().map(Range::read);
+fn answered(report: &Foreign, latency: &Latencies) -> Option<Range> {
+    let duration = report.duration_s.as_ref().map(Range::read);
     if let (Some(samples), Some(duration)) = (&latency.samples, duration) {
         return Some(Range::read(samples) / duration);
     }
-    let rate = Range::read(told.rate.as_ref()?);
-    if told.meaning.counts != Counts::Requests {
+    let rate = Range::read(report.rate.as_ref()?);
+    if report.meaning.counts != Counts::Requests {
         return Some(rate);
     }
-    let requests = Range::read(told.requests.as_ref()?);
-    let lost: f64 = told.errors.iter().map(|class| class.count.high).sum();
+    let requests = Range::read(report.requests.as_ref()?);
+    let lost: f64 = report.errors.iter().map(|class| class.count.high).sum();
     let share = ((requests.low - lost) / requests.low.max(1.0)).clamp(0.0, 1.0);
     Some(Range { low: rate.low * share, high: rate.high })
 }
 
 /// The most that can be in flight by the reported figures, plus what the edges of the window allow.
-fn room(told: &Foreign, latency: &Latencies, places: Range) -> Option<f64> {
+fn room(report: &Foreign, latency: &Latencies, places: Range) -> Option<f64> {
     let longest = latency.max.as_ref().map(|max| max.high);
-    let edge_s = told.meaning.edge_s.or(longest)?;
+    let edge_s = report.meaning.edge_s.or(longest)?;
     // A text gives no duration; no load is shorter than a second.
-    let duration_s = told.duration_s.as_ref().or(told.asked_s.as_ref()).map_or(1.0, |one| one.low);
+    let duration_s =
+        report.duration_s.as_ref().or(report.asked_s.as_ref()).map_or(1.0, |one| one.low);
     Some(places.high * (1.0 + edge_s / duration_s.max(0.1)) * (1.0 + CLOCKS))
 }
 
-fn excess(told: &Foreign, latency: &Latencies, by: (Range, &Mean), room: f64) -> Finding {
+fn excess(report: &Foreign, latency: &Latencies, by: (Range, &Mean), room: f64) -> Finding {
     let (answered, mean) = by;
     let product = (answered * mean.seconds).low;
     let words = format!("{} x {} = {}", rate(answered.low), mean.words, number(product));
     let mut claims: Vec<&str> = mean.claims.iter().map(String::as_str).collect();
-    let connections = told.connections.as_ref().map_or(0.0, |one| one.value);
+    let connections = report.connections.as_ref().map_or(0.0, |one| one.value);
     if latency.since == Since::Unknown {
         let words = format!("{words} in flight on {} connections", number(connections));
         return open(Outcome::Undecided, &claims, words, COMMAND);
     }
-    let Some(depth) = &told.depth else {
+    let Some(depth) = &report.depth else {
         let each = product / connections.max(1.0);
         claims.push("rate");
         let open_words = format!(
@@ -175,11 +177,11 @@ fn excess(told: &Foreign, latency: &Latencies, by: (Range, &Mean), room: f64) ->
     open(Outcome::Impossible, &claims, both, AGAIN)
 }
 
-fn fits(told: &Foreign, by: (Range, &Mean), connections: Range) -> Finding {
+fn fits(report: &Foreign, by: (Range, &Mean), connections: Range) -> Finding {
     let (answered, mean) = by;
     let in_flight = answered * mean.seconds;
     let claims: Vec<&str> = mean.claims.iter().map(String::as_str).chain(["rate"]).collect();
-    let depth = told.depth.as_ref().map_or(1.0, |depth| depth.low.max(1.0));
+    let depth = report.depth.as_ref().map_or(1.0, |depth| depth.low.max(1.0));
     let places = connections.low * depth;
     let words = format!(
         "{} x {} = {} in flight, for {} connections",
@@ -188,7 +190,7 @@ fn fits(told: &Foreign, by: (Range, &Mean), connections: Range) -> Finding {
         number((in_flight.low + in_flight.high) / 2.0),
         number(connections.high)
     );
-    if told.meaning.load == Loop::Closed && in_flight.high < SHARE_MIN * places {
+    if report.meaning.load == Loop::Closed && in_flight.high < SHARE_MIN * places {
         let share = percent(in_flight.high / places.max(1.0));
         let arithmetic = format!(
             "{words}: at most {share} of their time; the rest is the generator's own, or that of \
@@ -196,5 +198,5 @@ fn fits(told: &Foreign, by: (Range, &Mean), connections: Range) -> Finding {
         );
         return open(Outcome::Undecided, &claims, arithmetic, AGAIN);
     }
-    simple_finding(Outcome::Holds, &claims, words)
+    settled(Outcome::Holds, &claims, words)
 }

@@ -26,17 +26,17 @@ const OPEN_TIMES: f64 = 2.0;
 
 const SETTLE: &str = "run it in open loop: `ceiling load -R RATE`";
 
-fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
-    let of = |latency: &Latencies| of_one(told, latency);
+fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
+    let of = |latency: &Latencies| of_one(report, latency);
     let is_asked = |one: &&Latencies| one.since == Since::Send || one.since == Since::Unknown;
-    match told.meaning.load {
-        Loop::Closed => told.latencies.iter().filter(is_asked).filter_map(of).flatten().collect(),
+    match report.meaning.load {
+        Loop::Closed => report.latencies.iter().filter(is_asked).filter_map(of).flatten().collect(),
         _ => Vec::new(),
     }
 }
 
-fn of_one(told: &Foreign, latency: &Latencies) -> Option<Vec<Finding>> {
-    let (rate, connections) = (told.rate.as_ref()?.value, told.connections.as_ref()?.value);
+fn of_one(report: &Foreign, latency: &Latencies) -> Option<Vec<Finding>> {
+    let (rate, connections) = (report.rate.as_ref()?.value, report.connections.as_ref()?.value);
     let max = latency.max.as_ref()?.value;
     let middle = latency.at(0.5).map(|one| &one.value).or(latency.mean.as_ref())?.value;
     // Requests per second of one connection.
@@ -45,10 +45,10 @@ fn of_one(told: &Foreign, latency: &Latencies) -> Option<Vec<Finding>> {
     if max < STALL_TIMES * middle || left_out < LEFT_OUT_MIN {
         return None;
     }
-    let values = told.requests.as_ref().or(latency.samples.as_ref());
+    let values = report.requests.as_ref().or(latency.samples.as_ref());
     let values = values
         .map(|values| values.value)
-        .or_else(|| Some(rate * told.duration_s.as_ref().or(told.asked_s.as_ref())?.value))?;
+        .or_else(|| Some(rate * report.duration_s.as_ref().or(report.asked_s.as_ref())?.value))?;
     let stalled = stalled(latency, (values, connections), max);
     let open_one = |one: &Percentile| {
         let highest = highest(one.share, max, values, stalled * each);

@@ -1,7 +1,7 @@
 //! Minimum, percentiles and maximum never fall, and the mean lies between the ends.
 
-use super::{AGAIN, Listed, open, simple_finding};
-use crate::audit::bounds::{Range, possible_range};
+use super::{AGAIN, Listed, open, settled};
+use crate::audit::bounds::{Range, range_of};
 use crate::audit::say::time;
 use model::audit::{Finding, Foreign, Given, Latencies, Outcome};
 
@@ -12,13 +12,13 @@ pub(super) const LISTED: Listed = Listed {
     check,
 };
 
-fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
-    let is_empty = told.requests.as_ref().is_some_and(|requests| requests.value == 0.0);
-    told.latencies.iter().flat_map(|latency| of_one(latency, is_empty)).collect()
+fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
+    let is_empty = report.requests.as_ref().is_some_and(|requests| requests.value == 0.0);
+    report.latencies.iter().flat_map(|latency| of_one(latency, is_empty)).collect()
 }
 
 fn of_one(latency: &Latencies, is_empty: bool) -> Vec<Finding> {
-    let named = |name: String, figure| (name, possible_range(latency, figure));
+    let named = |name: String, figure| (name, range_of(latency, figure));
     let min = latency.min.iter().map(|min| named(latency.claim("min"), min));
     let ranks = latency.percentiles.iter();
     let ranks = ranks.map(|one| named(latency.claim(&one.name()), &one.value));
@@ -46,7 +46,7 @@ fn of_one(latency: &Latencies, is_empty: bool) -> Vec<Finding> {
         time(first.1.high),
         time(last.1.high)
     );
-    vec![simple_finding(Outcome::Holds, &claims, words)]
+    vec![settled(Outcome::Holds, &claims, words)]
 }
 
 fn falls(before: &(String, Range), after: (&str, Range)) -> Finding {
@@ -62,9 +62,9 @@ fn falls(before: &(String, Range), after: (&str, Range)) -> Finding {
 
 fn of_mean(latency: &Latencies) -> Option<Finding> {
     let name = latency.claim("mean");
-    let mean = (name.clone(), possible_range(latency, latency.mean.as_ref()?));
-    let min = latency.min.as_ref().map(|min| (latency.claim("min"), possible_range(latency, min)));
-    let max = latency.max.as_ref().map(|max| (latency.claim("max"), possible_range(latency, max)));
+    let mean = (name.clone(), range_of(latency, latency.mean.as_ref()?));
+    let min = latency.min.as_ref().map(|min| (latency.claim("min"), range_of(latency, min)));
+    let max = latency.max.as_ref().map(|max| (latency.claim("max"), range_of(latency, max)));
     let below = min.filter(|min| min.1.low > mean.1.high);
     let above = max.filter(|max| mean.1.low > max.1.high);
     match (below, above) {

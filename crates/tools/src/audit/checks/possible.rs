@@ -49,13 +49,13 @@ const BROKEN: &str = "do not use this figure; measure again, with another tool i
 const NOTHING: &str = "make sure that the server responds: `ceiling load` says how requests failed";
 const CLOCK: &str = "measure again; the clock was set during the run, or the file was changed";
 
-fn check(told: &Foreign, given: &Given) -> Vec<Finding> {
-    let nothing = told.latencies.iter().filter_map(|latency| of_nothing(told, latency));
+fn check(report: &Foreign, given: &Given) -> Vec<Finding> {
+    let nothing = report.latencies.iter().filter_map(|latency| of_nothing(report, latency));
     let nothing: Vec<Finding> = nothing.collect();
     let is_new = |name: &str| !nothing.iter().any(|of| of.claims.iter().any(|one| one == name));
-    let figures = told.figures().into_iter().filter(|(name, ..)| is_new(name));
+    let figures = report.figures().into_iter().filter(|(name, ..)| is_new(name));
     let each = figures.filter_map(|(name, unit, figure)| {
-        of_figure(&name, unit, figure).or_else(|| of_age(told, given, (&name, unit, figure)))
+        of_figure(&name, unit, figure).or_else(|| of_age(report, given, (&name, unit, figure)))
     });
     let each: Vec<Finding> = each.collect();
     nothing.into_iter().chain(each).collect()
@@ -63,8 +63,8 @@ fn check(told: &Foreign, given: &Given) -> Vec<Finding> {
 
 /// What the other checks look at: the account without the figures that are refuted here, and
 /// without unusable facts.
-pub(crate) fn rest(told: &Foreign, refuted: &[Finding]) -> Foreign {
-    let mut rest = told.clone();
+pub(crate) fn rest(report: &Foreign, refuted: &[Finding]) -> Foreign {
+    let mut rest = report.clone();
     rest.remove(|name| refuted.iter().any(|of| of.claims.iter().any(|claim| claim == name)));
     let is_real = |figure: &Figure| figure.value.is_finite() && figure.value >= 0.0;
     rest.sums.retain(|sum| is_real(&sum.whole) && sum.parts.iter().all(is_real));
@@ -100,21 +100,21 @@ fn none(name: &str) -> &'static str {
 }
 
 /// Times of requests without a response are not latencies, and zeros are not times.
-fn of_nothing(told: &Foreign, latency: &Latencies) -> Option<Finding> {
+fn of_nothing(report: &Foreign, latency: &Latencies) -> Option<Finding> {
     let claims: Vec<String> = latency.figures().into_iter().map(|(name, ..)| name).collect();
-    if has_response(told) || latency.since == Since::Other || claims.is_empty() {
+    if has_response(report) || latency.since == Since::Other || claims.is_empty() {
         return None;
     }
-    let made = told.requests.as_ref().into_iter().chain(&told.failed);
+    let made = report.requests.as_ref().into_iter().chain(&report.failed);
     let made = made.map(|figure| figure.value).fold(0.0, f64::max);
     let of = if made > 0.0 { format!(" of {}", number(made)) } else { String::new() };
     let words = format!("no request{of} got a response: there is no time of a response");
     Some(open(Outcome::Impossible, &claims, words, NOTHING))
 }
 
-fn of_age(told: &Foreign, given: &Given, of: (&str, Unit, &Figure)) -> Option<Finding> {
+fn of_age(report: &Foreign, given: &Given, of: (&str, Unit, &Figure)) -> Option<Finding> {
     let (name, unit, figure) = of;
-    let first = FIRST.iter().find(|first| first.tool == told.tool)?;
+    let first = FIRST.iter().find(|first| first.tool == report.tool)?;
     let began: Timestamp = format!("{}T00:00:00Z", first.day).parse().ok()?;
     let age_s = given.now_s? - began.as_second() as f64;
     if unit != Unit::Seconds || figure.low <= age_s {
@@ -123,7 +123,7 @@ fn of_age(told: &Foreign, given: &Given, of: (&str, Unit, &Figure)) -> Option<Fi
     let words = format!(
         "{:.1} years, and {} is {:.1} years old ({}: {})",
         figure.value / YEAR_S,
-        told.tool,
+        report.tool,
         age_s / YEAR_S,
         first.of,
         first.day
@@ -138,9 +138,9 @@ mod tests {
     use crate::audit::judge::account;
     use model::audit::{Account, Percentile, Tally};
 
-    fn judged(told: Foreign) -> Account {
+    fn judged(report: Foreign) -> Account {
         let given = Given { now_s: Some(1.8e9), ..Given::default() };
-        account("-".into(), String::new(), told, &given)
+        account("-".into(), String::new(), report, &given)
     }
 
     fn refuted(of: &Account) -> Vec<&str> {
@@ -181,19 +181,19 @@ mod tests {
             let min = of.claims.iter().find(|claim| claim.name == "min").unwrap();
             assert_eq!(min.findings.len(), 1, "no other check looks at it: {min:?}");
             for name in ["rate", "requests", "good", "duration", "bytes", "success", "mean"] {
-                let mut told = made(0.01);
+                let mut report = made(0.01);
                 let bad = Figure::exact(value, 3);
                 let figure = match name {
-                    "rate" => &mut told.rate,
-                    "requests" => &mut told.requests,
-                    "good" => &mut told.good,
-                    "duration" => &mut told.duration_s,
-                    "bytes" => &mut told.bytes,
-                    "success" => &mut told.success,
-                    _ => &mut told.latencies[0].mean,
+                    "rate" => &mut report.rate,
+                    "requests" => &mut report.requests,
+                    "good" => &mut report.good,
+                    "duration" => &mut report.duration_s,
+                    "bytes" => &mut report.bytes,
+                    "success" => &mut report.success,
+                    _ => &mut report.latencies[0].mean,
                 };
                 *figure = Some(bad);
-                assert_eq!(refuted(&judged(told)), [name], "{value}");
+                assert_eq!(refuted(&judged(report)), [name], "{value}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! A time that is no larger than the step in which it was kept or printed is not known.
 
 use super::{Listed, open};
-use crate::audit::bounds::possible_range;
+use crate::audit::bounds::range_of;
 use crate::audit::say::time;
 use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome};
 
@@ -17,8 +17,8 @@ const TIMES: f64 = 2.5;
 
 const SETTLE: &str = "use a tool that keeps microseconds, or one that prints more digits (JSON)";
 
-fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
-    told.latencies.iter().flat_map(of_one).collect()
+fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
+    report.latencies.iter().flat_map(of_one).collect()
 }
 
 fn of_one(latency: &Latencies) -> Vec<Finding> {
@@ -30,7 +30,7 @@ fn of_one(latency: &Latencies) -> Vec<Finding> {
 }
 
 fn of_figure(latency: &Latencies, name: &str, figure: &Figure) -> Option<Finding> {
-    let range = possible_range(latency, figure);
+    let range = range_of(latency, figure);
     // These times are not measurements: nothing was sent.
     let is_nothing = range.high == 0.0;
     if is_nothing || range.high <= range.low * TIMES {

@@ -4,8 +4,8 @@
 //! The deviation is at most that of values at the two ends (Bhatia and Davis), and at least that of
 //! the values beyond a percentile.
 
-use super::{Listed, open, simple_finding};
-use crate::audit::bounds::{Range, mean_at_least, mean_at_most, possible_range, rank_slack};
+use super::{Listed, open, settled};
+use crate::audit::bounds::{Range, mean_at_least, mean_at_most, range_of, rank_slack};
 use crate::audit::say::time;
 use model::audit::{Figure, Finding, Foreign, Given, Latencies, Outcome, Since};
 
@@ -21,16 +21,16 @@ const ROOM: f64 = 0.01;
 
 const AGAIN: &str = "use the unedited output of the tool, or a tool that keeps every value";
 
-fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
+fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
     let of = |latency: &Latencies| {
         let name = latency.claim("mean");
-        let is_defect = told.meaning.defects.iter().any(|defect| defect.claims.contains(&name));
+        let is_defect = report.meaning.defects.iter().any(|defect| defect.claims.contains(&name));
         // There are as many connect times as connections, not as many as requests.
-        let of_requests = told.requests.as_ref().filter(|_| latency.since != Since::Other);
+        let of_requests = report.requests.as_ref().filter(|_| latency.since != Since::Other);
         let values = of_requests.map(|requests| requests.low);
         if is_defect { Vec::new() } else { of_one(latency, values) }
     };
-    told.latencies.iter().flat_map(of).collect()
+    report.latencies.iter().flat_map(of).collect()
 }
 
 fn of_one(latency: &Latencies, values: Option<f64>) -> Vec<Finding> {
@@ -40,7 +40,7 @@ fn of_one(latency: &Latencies, values: Option<f64>) -> Vec<Finding> {
 }
 
 fn of_mean(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Option<Finding> {
-    let (name, range) = (latency.claim("mean"), possible_range(latency, mean));
+    let (name, range) = (latency.claim("mean"), range_of(latency, mean));
     let least = mean_at_least(latency, values)?;
     let most = mean_at_most(latency, values);
     let shown = most.map_or("no end".to_string(), time);
@@ -49,19 +49,18 @@ fn of_mean(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Option<Fi
 }
 
 /// A figure that must lie between two ends.
-fn between(name: &str, told: Range, (least, most): (f64, Option<f64>), words: String) -> Finding {
-    if told.high < least || most.is_some_and(|most| told.low > most) {
+fn between(name: &str, report: Range, (least, most): (f64, Option<f64>), words: String) -> Finding {
+    if report.high < least || most.is_some_and(|most| report.low > most) {
         let finding = open(Outcome::Impossible, &[name], words, AGAIN);
         return Finding { bound: Some((Some(least), most)), ..finding };
     }
-    simple_finding(Outcome::Holds, &[name], words)
+    settled(Outcome::Holds, &[name], words)
 }
 
 fn of_deviation(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Option<Finding> {
-    let told = possible_range(latency, latency.stdev.as_ref()?);
-    let (mean, max) =
-        (possible_range(latency, mean), possible_range(latency, latency.max.as_ref()?));
-    let min = latency.min.as_ref().map_or(0.0, |min| possible_range(latency, min).low);
+    let report = range_of(latency, latency.stdev.as_ref()?);
+    let (mean, max) = (range_of(latency, mean), range_of(latency, latency.max.as_ref()?));
+    let min = latency.min.as_ref().map_or(0.0, |min| range_of(latency, min).low);
     // The deviation is largest when the values are at both ends, with the mean unchanged.
     let at_ends = |mean: f64| ((max.high - mean) * (mean - min)).max(0.0);
     let middle = ((max.high + min) / 2.0).clamp(mean.low, mean.high.max(mean.low));
@@ -69,12 +68,12 @@ fn of_deviation(latency: &Latencies, mean: &Figure, values: Option<f64>) -> Opti
     let most = at_ends(middle).sqrt() * of_sample * (1.0 + ROOM);
     let slack = rank_slack(latency, values);
     let beyond = latency.percentiles.iter().map(|one| {
-        let away = (possible_range(latency, &one.value).low - mean.high).max(0.0);
+        let away = (range_of(latency, &one.value).low - mean.high).max(0.0);
         away * (1.0 - one.share - slack).max(0.0).sqrt()
     });
     let least = beyond.fold(0.0, f64::max) * (1.0 - ROOM);
     let name = latency.claim("stdev");
     let words =
         format!("by mean, ends and percentiles it lies from {} to {}", time(least), time(most));
-    Some(between(&name, told, (least, Some(most)), words))
+    Some(between(&name, report, (least, Some(most)), words))
 }

@@ -14,13 +14,13 @@ pub(super) const LISTED: Listed = Listed {
 
 const BEYOND_MIN: f64 = 10.0;
 
-fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
-    let of = |latency: &Latencies| of_one(told, latency);
-    told.latencies.iter().flat_map(of).collect()
+fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
+    let of = |latency: &Latencies| of_one(report, latency);
+    report.latencies.iter().flat_map(of).collect()
 }
 
-fn of_one(told: &Foreign, latency: &Latencies) -> Vec<Finding> {
-    let Some(values) = latency.samples.as_ref().or(told.requests.as_ref()) else {
+fn of_one(report: &Foreign, latency: &Latencies) -> Vec<Finding> {
+    let Some(values) = latency.samples.as_ref().or(report.requests.as_ref()) else {
         return Vec::new();
     };
     let few = latency.percentiles.iter().filter(|one| {

@@ -20,13 +20,13 @@ const MIXED_MAX: f64 = 0.05;
 
 const SETTLE: &str = "`ceiling load` counts failures in every rank, and prints `failed` there";
 
-fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
-    let Some(requests) = &told.requests else { return Vec::new() };
+fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
+    let Some(requests) = &report.requests else { return Vec::new() };
     let is_asked = |one: &&Latencies| one.since != Since::Other;
-    let lost: f64 = told.errors.iter().map(|class| class.count.value).sum();
-    let good = told.good.as_ref().map(|good| good.value);
+    let lost: f64 = report.errors.iter().map(|class| class.count.value).sum();
+    let good = report.good.as_ref().map(|good| good.value);
     // If the count is of responses, it does not include lost requests.
-    let outside = if told.meaning.counts == Counts::Requests { 0.0 } else { lost };
+    let outside = if report.meaning.counts == Counts::Requests { 0.0 } else { lost };
     let all = (requests.value + outside).max(1.0);
     let bad = good.map(|good| (all - good - lost).max(0.0));
     let of = |latency: &Latencies| {
@@ -40,7 +40,7 @@ fn check(told: &Foreign, _: &Given) -> Vec<Finding> {
         );
         [missing, mixed]
     };
-    told.latencies.iter().filter(is_asked).flat_map(of).flatten().collect()
+    report.latencies.iter().filter(is_asked).flat_map(of).flatten().collect()
 }
 
 fn finding(latency: &Latencies, of: (f64, f64), words: &str, share_max: f64) -> Option<Finding> {

@@ -16,24 +16,24 @@ pub(crate) fn check(accounts: &[Account]) -> Vec<Finding> {
 }
 
 fn of_share(accounts: &[Account], share: f64) -> Option<Finding> {
-    let told = accounts.iter().map(|account| account.foreign.latency()?.at(share));
-    let told: Option<Vec<&Percentile>> = told.collect();
+    let report = accounts.iter().map(|account| account.foreign.latency()?.at(share));
+    let report: Option<Vec<&Percentile>> = report.collect();
     let is_time = |one: &&Percentile| one.value.value.is_finite() && one.value.value >= 0.0;
-    let told = told.filter(|told| told.iter().all(is_time))?;
-    let lows = told.iter().map(|one| one.value.low);
+    let report = report.filter(|report| report.iter().all(is_time))?;
+    let lows = report.iter().map(|one| one.value.low);
     let (low, high) = (
         lows.fold(f64::INFINITY, f64::min),
-        told.iter().map(|one| one.value.high).fold(0.0, f64::max),
+        report.iter().map(|one| one.value.high).fold(0.0, f64::max),
     );
-    let name = told.first()?.name();
-    let mean = told.iter().map(|one| one.value.value).sum::<f64>() / told.len() as f64;
+    let name = report.first()?.name();
+    let mean = report.iter().map(|one| one.value.value).sum::<f64>() / report.len() as f64;
     Some(Finding {
         check: "averages".into(),
         claims: vec![name.clone()],
         outcome: Outcome::Undecided,
         arithmetic: format!(
             "{name} of all {} lies between {} and {}; their mean, {}, is not a percentile",
-            told.len(),
+            report.len(),
             time(low),
             time(high),
             time(mean)

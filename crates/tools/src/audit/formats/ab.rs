@@ -5,7 +5,7 @@
 //! measurement; the measured figure is the row `Total:`. Both it and the percentiles are whole
 //! milliseconds. `Failed requests` counts responses whose length differs from the first.
 
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::checks::open;
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{bytes, count, digits, rounded, scaled, seconds};
@@ -37,7 +37,7 @@ fn is(page: Page<'_>) -> bool {
     page.holds("Concurrency Level:") && page.holds("Complete requests:")
 }
 
-fn read(page: Page<'_>) -> Reported {
+fn read(page: Page<'_>) -> Report {
     let counted = |label: &str| page.starting(label).and_then(|spot| spot.read(count));
     let complete = counted("Complete requests:").ok_or("Complete requests")?;
     let bad = counted("Non-2xx responses:");

@@ -5,7 +5,7 @@
 //! responses and `requests.sent` requests, whose number the table prints. With a rate and without
 //! `-C` autocannon adds values to the latencies, one for each millisecond of a response.
 
-use super::{Format, Reader, Reported, total};
+use super::{Format, Reader, Report, total};
 use crate::audit::checks::open;
 use crate::audit::document::Object;
 use crate::audit::page::Page;
@@ -40,7 +40,7 @@ fn is(root: &Object<'_>) -> bool {
     root.has(&["latency", "requests", "throughput", "non2xx"])
 }
 
-fn read(root: &Object<'_>) -> Reported {
+fn read(root: &Object<'_>) -> Report {
     let requests = root.object("requests").ok_or("requests")?;
     let throughput = root.object("throughput");
     let class = |name: &&str| Some(Tally { name: name.to_string(), count: root.count(name)? });
@@ -67,10 +67,10 @@ fn read(root: &Object<'_>) -> Reported {
         depth: root.count("pipelining"),
         threads: root.count("workers"),
         // Rounded to two digits; JSON omits trailing zeros.
-        duration_s: root.scaled("duration", 1.0).map(|told| Figure {
-            low: told.value - 0.01,
-            high: told.value + 0.01,
-            ..told
+        duration_s: root.scaled("duration", 1.0).map(|report| Figure {
+            low: report.value - 0.01,
+            high: report.value + 0.01,
+            ..report
         }),
         rate: requests.scaled("average", 1.0),
         bytes: throughput.as_ref().and_then(|of| of.count("total")),

@@ -6,7 +6,7 @@
 //! (`1.266,34`), and those of the percentiles are whole numbers.
 
 use super::autocannon_json::{ERROR_SHARE, STEP_S, before, meaning, sockets};
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::checks::open;
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{bytes, count, has_decimal_comma, is_ambiguous, rounded, seconds};
@@ -85,7 +85,7 @@ fn mean_rate(page: Page<'_>) -> Option<Figure> {
     }
 }
 
-fn read(page: Page<'_>) -> Reported {
+fn read(page: Page<'_>) -> Report {
     let ms = |name: &str| {
         let (text, line) = cell(page, "Latency", name, &LATENCY_COLUMNS)?;
         seconds(text, line)
@@ -202,9 +202,9 @@ mod tests {
             ("776 │ 776 │ 1,194 │ 1,829 │ 1,266 │ 432.9 │ 776", 1266.0),
             ("1 │ 1 │ 1 │ 2 │ 1.266 │ 0.432 │ 1", 1.266),
         ] {
-            let told = read(&mut table(cells).as_bytes(), &Given::default()).unwrap();
-            assert_eq!(told.rate.unwrap().value, rate, "{cells}");
-            assert_eq!(told.latencies[0].mean.as_ref().unwrap().value, 0.012_68);
+            let report = read(&mut table(cells).as_bytes(), &Given::default()).unwrap();
+            assert_eq!(report.rate.unwrap().value, rate, "{cells}");
+            assert_eq!(report.latencies[0].mean.as_ref().unwrap().value, 0.012_68);
         }
     }
 }

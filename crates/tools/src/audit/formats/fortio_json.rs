@@ -5,7 +5,7 @@
 //! and a percentile is interpolated inside its bucket, so it is known only to the ends of that
 //! bucket.
 
-use super::{Format, Reader, Reported, tallies, total};
+use super::{Format, Reader, Report, tallies, total};
 use crate::audit::document::Object;
 use model::audit::{Counts, Figure, Foreign, Latencies, Loop, Meaning, Percentile, RateIs, Since};
 
@@ -28,14 +28,14 @@ fn is(root: &Object<'_>) -> bool {
     root.has(&["RunType", "DurationHistogram", "ActualQPS"])
 }
 
-fn read(root: &Object<'_>) -> Reported {
+fn read(root: &Object<'_>) -> Report {
     let histogram = root.object("DurationHistogram").ok_or("DurationHistogram")?;
     let all = histogram.count("Count").ok_or("DurationHistogram.Count")?;
     let target = root.words("RequestedQPS").and_then(|text| text.parse::<f64>().ok());
     let statuses = tallies(root, "RetCodes");
     let latency = latencies(&histogram, &all);
     let target = target.filter(|rate| *rate > 0.0).map(|rate| Figure::exact(rate, 0));
-    let mut told = Foreign {
+    let mut report = Foreign {
         version: root.words("Version"),
         url: root.words("URL"),
         connections: root.count("NumThreads"),
@@ -44,28 +44,28 @@ fn read(root: &Object<'_>) -> Reported {
         target_rate: target,
         ..Foreign::default()
     };
-    finish(&mut told, all, statuses, latency);
-    Ok(told)
+    finish(&mut report, all, statuses, latency);
+    Ok(report)
 }
 
 /// What text and JSON have in common.
 pub(super) fn finish(
-    told: &mut Foreign,
+    report: &mut Foreign,
     all: Figure,
     statuses: Vec<model::audit::Tally>,
     latency: Latencies,
 ) {
     if !statuses.is_empty() {
         let good = total(statuses.iter().filter(|one| super::is_good(&one.name)));
-        told.failed = Some(Figure::exact((all.value - good.value).max(0.0), good.line));
-        told.good = Some(good);
+        report.failed = Some(Figure::exact((all.value - good.value).max(0.0), good.line));
+        report.good = Some(good);
     }
-    told.depth = Some(Figure::exact(1.0, 0));
-    told.statuses = statuses;
-    told.requests = Some(all);
-    told.latencies = vec![latency];
-    told.meaning = Meaning {
-        load: if told.target_rate.is_some() { Loop::Unknown } else { Loop::Closed },
+    report.depth = Some(Figure::exact(1.0, 0));
+    report.statuses = statuses;
+    report.requests = Some(all);
+    report.latencies = vec![latency];
+    report.meaning = Meaning {
+        load: if report.target_rate.is_some() { Loop::Unknown } else { Loop::Closed },
         counts: Counts::Requests,
         rate_is: RateIs::Quotient,
         edge_s: Some(0.0),

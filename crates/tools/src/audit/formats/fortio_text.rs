@@ -3,7 +3,7 @@
 //! Source: as for the JSON (`fortio_json.rs`).
 
 use super::fortio_json::{finish, within};
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{count, digits, go_duration, rounded, scaled};
 use model::audit::{Figure, Foreign, Latencies, Percentile, Since, Tally};
@@ -30,7 +30,7 @@ fn is(page: Page<'_>) -> bool {
     page.holds(HISTOGRAM) && page.holds("# target ")
 }
 
-fn read(page: Page<'_>) -> Reported {
+fn read(page: Page<'_>) -> Report {
     let ended = page
         .lines()
         .find(|spot| spot.text.starts_with("Ended after "))
@@ -62,7 +62,7 @@ fn read(page: Page<'_>) -> Reported {
         ..Latencies::default()
     };
     let threads = page.before(" thread(s)").and_then(|spot| spot.read(count));
-    let mut told = Foreign {
+    let mut report = Foreign {
         version: page
             .starting("Fortio ")
             .and_then(|spot| spot.words().first().map(|word| word.to_string())),
@@ -75,8 +75,8 @@ fn read(page: Page<'_>) -> Reported {
         target_rate: asked.filter(|rate: &Figure| rate.value > 0.0),
         ..Foreign::default()
     };
-    finish(&mut told, all, statuses(page), latency);
-    Ok(told)
+    finish(&mut report, all, statuses(page), latency);
+    Ok(report)
 }
 
 /// The rows of the first histogram; a later one is of errors or of connect times.

@@ -4,7 +4,7 @@
 //! and 99th unless the configuration sets others. The file does not name them, so they refute
 //! nothing by their rank. The mean rate is over whole seconds.
 
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::document::Object;
 use model::audit::{Counts, Figure, Foreign, Latencies, Meaning, Percentile, RateIs, Since, Sum};
 
@@ -34,7 +34,7 @@ fn is(root: &Object<'_>) -> bool {
     stats(root).has(&["numberOfRequests", "meanResponseTime"])
 }
 
-fn read(root: &Object<'_>) -> Reported {
+fn read(root: &Object<'_>) -> Report {
     let stats = stats(root);
     let of = |key: &str, part: &str| stats.object(key).and_then(|of| of.count(part));
     let ms = |key: &str| stats.object(key).and_then(|of| of.scaled("total", 1e-3));

@@ -6,7 +6,7 @@
 //! the first is the start and the last the end. Rows of assertions come before that of the run.
 //! There are no status codes: `OK` means that a check held.
 
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::page::Page;
 use crate::audit::rows::{Line, RequestOutcome, Sampled, lines};
 use crate::audit::unread::Unread;
@@ -53,7 +53,7 @@ fn kind<'a>(cells: &[&'a str]) -> Option<(&'a str, usize)> {
     Some((cells[at], at))
 }
 
-fn read(source: &mut dyn BufRead) -> Result<Reported, Unread> {
+fn read(source: &mut dyn BufRead) -> Result<Report, Unread> {
     let (mut sampled, mut runs) = (Sampled::default(), 0);
     lines(source, |line| {
         let cells: Vec<&str> = line.text.split('\t').take(CELLS_MAX).collect();
@@ -116,9 +116,9 @@ mod tests {
     }
 
     fn figures(text: &str) -> [f64; 4] {
-        let told = read_log(text).unwrap();
-        let max = told.latencies[0].max.clone();
-        [told.requests, told.failed, max, told.duration_s].map(|one| one.unwrap().value)
+        let report = read_log(text).unwrap();
+        let max = report.latencies[0].max.clone();
+        [report.requests, report.failed, max, report.duration_s].map(|one| one.unwrap().value)
     }
 
     const TWO: [f64; 4] = [2.0, 1.0, 0.25, 0.35];

@@ -3,7 +3,7 @@
 //! Source: as for the JSON (`gatling_json.rs`). A dash is not a figure.
 
 use super::gatling_json::finish;
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{count, digits, rounded, scaled};
 use model::audit::{Figure, Latencies, Percentile};
@@ -51,7 +51,7 @@ fn ms(text: &str, line: u64) -> Option<Figure> {
     Some(scaled(digits(text)?, 1e-3, line, text))
 }
 
-fn read(page: Page<'_>) -> Reported {
+fn read(page: Page<'_>) -> Report {
     let counts = row(page, "> request count").ok_or("request count")?;
     let all = value(counts, 0, count).ok_or("request count")?;
     let first = |labels: [&str; 2], read| {
@@ -112,8 +112,8 @@ mod tests {
             > response time 91st percentile       25 (OK=25     KO=-     )\n\
             > response time 50th percentile       20 (OK=20     KO=-     )\n\
             > response time 99.9th percentile (ms) | 61 | 61 | -\n";
-        let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
-        let ranks = told.latencies[0].percentiles.iter();
+        let report = read(&mut text.as_bytes(), &Given::default()).unwrap();
+        let ranks = report.latencies[0].percentiles.iter();
         let ranks: Vec<String> =
             ranks.map(|one| format!("{} {}", one.name(), one.value.printed)).collect();
         assert_eq!(ranks, ["p50 20", "p91 25", "p99_9 61"]);

@@ -5,7 +5,7 @@
 //! connection that ended are not repeated. Latencies are from submit to the end of the stream, of
 //! at most a million requests. `-m` is not printed.
 
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{bytes, count, rounded, seconds};
 use model::audit::{
@@ -38,7 +38,7 @@ fn is(page: Page<'_>) -> bool {
     page.holds("finished in ") && page.holds(" req/s") && page.holds("status codes:")
 }
 
-fn read(page: Page<'_>) -> Reported {
+fn read(page: Page<'_>) -> Report {
     let finished = page.starting("finished in ").ok_or("line `finished in ..`")?;
     let counts = page.starting("requests:").ok_or("line `requests: ..`")?;
     let of = |name: &str| counts.before(name).and_then(|spot| spot.read(count));
@@ -52,7 +52,7 @@ fn read(page: Page<'_>) -> Reported {
     let status_line = page.starting("status codes:").ok_or("line `status codes: ..`")?;
     let statuses = classes(status_line);
     let exact = |figure: &Figure| Figure::exact(figure.value, figure.line);
-    let mut told = Foreign {
+    let mut report = Foreign {
         connections: clients(page),
         duration_s: main.as_ref().map(exact).or_else(|| finished.read(seconds)),
         asked_s: main,
@@ -65,18 +65,18 @@ fn read(page: Page<'_>) -> Reported {
         latencies: latencies(page, &done),
         ..Foreign::default()
     };
-    traffic(&mut told, page, finished);
-    told.sums = sums((&done, &failed, errored, started), &told.good, &statuses);
-    told.statuses = statuses;
+    traffic(&mut report, page, finished);
+    report.sums = sums((&done, &failed, errored, started), &report.good, &statuses);
+    report.statuses = statuses;
     let warmup_s = warmup.map_or(0.0, |warmup| warmup.high);
-    told.meaning = Meaning {
+    report.meaning = Meaning {
         load: Loop::Closed,
         counts: Counts::Responses,
         rate_is: RateIs::Quotient,
         edge_s: Some(EDGE_S + warmup_s),
         ..Meaning::default()
     };
-    Ok(told)
+    Ok(report)
 }
 
 /// `spawning thread #0: 50 total client(s)`, for each thread.
@@ -104,13 +104,13 @@ fn classes(spot: Spot<'_>) -> Vec<Tally> {
     spot.text.split(',').take(8).filter_map(class).collect()
 }
 
-fn traffic(told: &mut Foreign, page: Page<'_>, finished: Spot<'_>) {
+fn traffic(report: &mut Foreign, page: Page<'_>, finished: Spot<'_>) {
     let all = page.starting("traffic:");
     // The exact number is in parentheses.
     let exact = all.and_then(|spot| spot.after("(")?.read(count));
-    told.bytes = exact.or_else(|| all.and_then(|spot| bytes(spot.text, 1024.0, spot.line)));
+    report.bytes = exact.or_else(|| all.and_then(|spot| bytes(spot.text, 1024.0, spot.line)));
     let rate = finished.after(" req/s, ");
-    told.bytes_rate = rate.and_then(|spot| bytes(spot.text, 1024.0, spot.line));
+    report.bytes_rate = rate.and_then(|spot| bytes(spot.text, 1024.0, spot.line));
 }
 
 fn sums(of: (&Figure, &Figure, f64, f64), good: &Option<Figure>, by: &[Tally]) -> Vec<Sum> {
@@ -172,8 +172,8 @@ fn latencies(page: Page<'_>, done: &Figure) -> Vec<Latencies> {
         })
     };
     // Without a connection the row consists of zeros that were not measured.
-    let is_told = |latency: &Latencies| {
+    let is_measured = |latency: &Latencies| {
         latency.name.is_empty() || latency.max.as_ref().is_some_and(|max| max.value != 0.0)
     };
-    names.into_iter().filter_map(row).filter(is_told).collect()
+    names.into_iter().filter_map(row).filter(is_measured).collect()
 }

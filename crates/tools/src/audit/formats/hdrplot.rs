@@ -3,7 +3,7 @@
 //! Source: HdrHistogram `outputPercentileDistribution`: value (milliseconds), share, count up to
 //! it, 1/(1-share). A share without a row lies between the rows around it.
 
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{digits, scaled};
 use model::audit::{Figure, Foreign, Latencies, Percentile, Since};
@@ -32,7 +32,7 @@ struct Row {
     count: f64,
 }
 
-fn read(page: Page<'_>) -> Reported {
+fn read(page: Page<'_>) -> Report {
     let rows: Vec<Row> = page.below("TotalCount").filter_map(row).take(100_000).collect();
     let last = rows.last().ok_or("row of the table")?;
     let samples = Figure::exact(last.count, last.value.line);
@@ -73,8 +73,8 @@ mod tests {
     fn bounds_are_in_order_where_rows_are_not() {
         let table = "Value Percentile TotalCount 1/(1-Percentile)\n\
                      30.0 0.900000 900 10.0\n2.0 0.995000 995 200.0\n40.0 1.000000 1000 inf\n";
-        let told = read(Page(table)).unwrap();
-        let p99 = told.latencies[0].percentiles.iter().find(|one| one.share == 0.99).unwrap();
+        let report = read(Page(table)).unwrap();
+        let p99 = report.latencies[0].percentiles.iter().find(|one| one.share == 0.99).unwrap();
         assert!(p99.value.low <= p99.value.high && p99.value.low < 0.01, "{p99:?}");
     }
 }

@@ -6,7 +6,7 @@
 //! 0.1 ms. Connections are not printed.
 
 use super::oha_text::{percentile, reversed};
-use super::{Format, Reader, Reported, bracketed, total};
+use super::{Format, Reader, Report, bracketed, total};
 use crate::audit::checks::open;
 use crate::audit::page::Page;
 use crate::audit::printed::{bytes, rounded, seconds};
@@ -43,7 +43,7 @@ fn is(page: Page<'_>) -> bool {
         && page.starting("Success rate:").is_none()
 }
 
-fn read(page: Page<'_>) -> Reported {
+fn read(page: Page<'_>) -> Report {
     let statuses = bracketed(page, "Status code distribution:");
     let errors = reversed(page, "Error distribution:");
     let (kept, lost) = (total(&statuses), total(&errors));
@@ -63,7 +63,7 @@ fn read(page: Page<'_>) -> Reported {
         samples: is_all.then(|| kept.clone()),
         ..Latencies::default()
     };
-    let mut told = Foreign {
+    let mut report = Foreign {
         depth: Some(Figure::exact(1.0, 0)),
         requests: counted(kept.value + lost.value),
         good: counted(good.value),
@@ -75,12 +75,12 @@ fn read(page: Page<'_>) -> Reported {
         ..Foreign::default()
     };
     let each = page.starting("Size/request:").and_then(|spot| bytes(spot.text, 1e3, spot.line));
-    told.sums.extend(super::of_sizes(&told.bytes, each.filter(|_| is_all), &kept));
+    report.sums.extend(super::of_sizes(&report.bytes, each.filter(|_| is_all), &kept));
     let defect =
         (kept.value >= KEPT_MAX).then(|| too_large(&rate, &duration_s, &latency, lost.value));
-    told.meaning.defects.extend(defect.flatten());
-    (told.rate, told.duration_s, told.latencies) = (Some(rate), duration_s, vec![latency]);
-    Ok(told)
+    report.meaning.defects.extend(defect.flatten());
+    (report.rate, report.duration_s, report.latencies) = (Some(rate), duration_s, vec![latency]);
+    Ok(report)
 }
 
 fn meaning() -> Meaning {

@@ -4,7 +4,7 @@
 //! 99th percentile unless the properties set others; they cover a sliding window of 20,000 samples.
 //! The file does not name them, so they refute nothing by their rank.
 
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::document::Object;
 use model::audit::{Counts, Figure, Foreign, Latencies, Meaning, Percentile, Since};
 
@@ -29,7 +29,7 @@ fn is(root: &Object<'_>) -> bool {
     root.object("Total").is_some_and(|total| total.has(&["sampleCount", "meanResTime"]))
 }
 
-fn read(root: &Object<'_>) -> Reported {
+fn read(root: &Object<'_>) -> Report {
     let total = root.object("Total").ok_or("Total")?;
     let all = total.count("sampleCount").ok_or("Total.sampleCount")?;
     let failed = total.count("errorCount");

@@ -8,7 +8,7 @@
 //! scripts set it. JMeter leaves the row of a transaction, which is a sum of others, out of its own
 //! totals.
 
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::instant::{ACCEPTED, Instant};
 use crate::audit::page::Page;
 use crate::audit::rows::{Bounded, RequestOutcome, Sampled};
@@ -189,7 +189,7 @@ fn begin(source: &mut dyn BufRead) -> Result<Option<(Columns, u64, Vec<u8>)>, Un
 /// The most bytes of a heading.
 const HEADING_MAX: u64 = 64 << 10;
 
-fn read(source: &mut dyn BufRead) -> Result<Reported, Unread> {
+fn read(source: &mut dyn BufRead) -> Result<Report, Unread> {
     let Some((columns, before, first)) = begin(source)? else { return Ok(Err("heading")) };
     if columns.elapsed.is_none() {
         return Ok(Err("column elapsed; set jmeter.save.saveservice.time=true"));
@@ -290,7 +290,7 @@ impl Sums {
         Ok(())
     }
 
-    fn foreign(self) -> Result<Reported, Unread> {
+    fn foreign(self) -> Result<Report, Unread> {
         if self.sampled.count() == 0 && self.has_transactions {
             let why = "only rows of transactions; turn off Generate parent sample";
             return Err(io::Error::other(why).into());
@@ -305,10 +305,10 @@ impl Sums {
             edge_s: Some(0.0),
             ..Meaning::default()
         };
-        let mut told = self.sampled.foreign(Since::Send, 1e-3, meaning);
+        let mut report = self.sampled.foreign(Since::Send, 1e-3, meaning);
         let counted = |value: f64| (value > 0.0).then(|| Figure::exact(value, 0));
-        (told.connections, told.bytes) = (counted(self.threads_max), counted(self.received));
-        Ok(Ok(told))
+        (report.connections, report.bytes) = (counted(self.threads_max), counted(self.received));
+        Ok(Ok(report))
     }
 }
 
@@ -401,8 +401,9 @@ mod tests {
                     1000,10,\"GET /a, \"\"b\"\"\",200,true,,100,2\n\
                     1010,20,get,500,false,\"expected 200, got 500, again\",100,2\n\
                     1020,30,get,500,false,\"over\ntwo lines, of which one is a row\",100,9\n";
-        let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
-        let values = [&told.requests, &told.good, &told.failed, &told.connections, &told.bytes];
+        let report = read(&mut text.as_bytes(), &Given::default()).unwrap();
+        let values =
+            [&report.requests, &report.good, &report.failed, &report.connections, &report.bytes];
         let values = values.map(|figure| figure.as_ref().unwrap().value);
         assert_eq!(values, [3.0, 1.0, 2.0, 9.0, 300.0]);
     }
@@ -413,9 +414,9 @@ mod tests {
                          1700000000100,250,get,500,no,t 1-2,false,100\n";
 
     fn all(text: &str) -> Result<[f64; 4], Unread> {
-        let told = read(&mut text.as_bytes(), &Given::default())?;
-        let max = told.latencies[0].max.clone();
-        let of = [told.requests, told.failed, max, told.duration_s.clone()];
+        let report = read(&mut text.as_bytes(), &Given::default())?;
+        let max = report.latencies[0].max.clone();
+        let of = [report.requests, report.failed, max, report.duration_s.clone()];
         Ok(of.map(|one| one.map_or(0.0, |one| (one.value * 1e6).round() / 1e6)))
     }
 
@@ -454,10 +455,10 @@ mod tests {
     fn instants_of_whole_seconds_leave_the_rate_open_and_without_instants_there_is_none() {
         let text = "timeStamp,elapsed,label,success\n2023/11/14 22:13:20,250,a,true\n\
                     2023/11/14 22:13:29,250,a,true\n";
-        let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
-        let duration = told.duration_s.unwrap();
+        let report = read(&mut text.as_bytes(), &Given::default()).unwrap();
+        let duration = report.duration_s.unwrap();
         assert_eq!((duration.low, duration.value, duration.high), (8.25, 9.25, 10.25));
-        let rate = told.rate.unwrap();
+        let rate = report.rate.unwrap();
         assert!(rate.low < 0.2 && rate.high > 0.24, "{rate:?}");
         let none = "elapsed,label,success\n250,a,true\n250,b,false\n";
         assert_eq!(all(none).unwrap(), [2.0, 1.0, 0.25, 0.0]);
@@ -505,8 +506,8 @@ mod tests {
     fn a_time_below_zero_refutes_itself() {
         for bad in ["-3", "NaN", "inf"] {
             let text = format!("{PLAIN}1700000000200,{bad},get,200,OK,t,true,1\n");
-            let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
-            let of = account("-".into(), String::new(), told, &Given::default());
+            let report = read(&mut text.as_bytes(), &Given::default()).unwrap();
+            let of = account("-".into(), String::new(), report, &Given::default());
             assert!(of.claims.iter().any(|claim| claim.outcome == Outcome::Impossible), "{bad}");
         }
     }

@@ -5,7 +5,7 @@
 //! duration whole seconds; the rate is computed from milliseconds, and printed with the decimal
 //! mark of the user's language.
 
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{count, digits, rounded, scaled};
 use model::audit::{Counts, Figure, Foreign, Latencies, Meaning, RateIs, Since};
@@ -36,7 +36,7 @@ fn last(page: Page<'_>) -> Option<Spot<'_>> {
     lines.filter(|spot| spot.text.contains("Avg:")).last()
 }
 
-fn read(page: Page<'_>) -> Reported {
+fn read(page: Page<'_>) -> Report {
     let line = last(page).ok_or("line `summary = ..`")?;
     let after = |label: &str| line.after(label);
     let all = after("summary =").and_then(|spot| spot.read(count)).ok_or("number of samples")?;
@@ -105,12 +105,15 @@ summary =   5000 in 00:01:00 =   83.3/s Avg:    45 Min:     9 Max:   400 Err:   
 
     #[test]
     fn of_the_totals_so_far_the_last_one_covers_the_test() {
-        let told = read(&mut LONG.as_bytes(), &Given::default()).unwrap();
-        assert_eq!((told.format.as_str(), told.requests.unwrap().value), ("jmeter-text", 5000.0));
-        assert_eq!((told.duration_s.unwrap().value, told.rate.unwrap().value), (60.0, 83.3));
+        let report = read(&mut LONG.as_bytes(), &Given::default()).unwrap();
+        assert_eq!(
+            (report.format.as_str(), report.requests.unwrap().value),
+            ("jmeter-text", 5000.0)
+        );
+        assert_eq!((report.duration_s.unwrap().value, report.rate.unwrap().value), (60.0, 83.3));
         let comma = LONG.replace(".0/s", ",0/s").replace(".3/s", ",3/s").replace("0.", "0,");
-        let told = read(&mut comma.as_bytes(), &Given::default()).unwrap();
-        assert_eq!(told.rate.unwrap().value, 83.3, "a decimal comma");
+        let report = read(&mut comma.as_bytes(), &Given::default()).unwrap();
+        assert_eq!(report.rate.unwrap().value, 83.3, "a decimal comma");
         let error = read(&mut LONG.repeat(2).as_bytes(), &Given::default()).unwrap_err();
         assert!(matches!(error, Unread::Several { .. }), "{error}");
     }

@@ -7,7 +7,7 @@
 //! may make several requests. A threshold is `{"ok": false}` when it was crossed, and `true` in the
 //! older layout of `--summary-export`.
 
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::document::{Node, Object};
 use model::audit::{Counts, Figure, Foreign, Latencies, Loop, Meaning, Percentile, Since};
 use model::maps::IntoMap;
@@ -52,7 +52,7 @@ fn metrics<'a>(root: &Object<'a>) -> Metrics<'a> {
 
 const METRICS_MAX: usize = 10_000;
 
-fn read(root: &Object<'_>) -> Reported {
+fn read(root: &Object<'_>) -> Report {
     let metrics = metrics(root);
     let requests = metrics.get("http_reqs").ok_or("metric http_reqs")?;
     let count = requests.count("count").ok_or("count of http_reqs")?;
@@ -62,7 +62,7 @@ fn read(root: &Object<'_>) -> Reported {
     let of_users = users.and_then(|of| of.count("max").or(of.count("value")));
     let bytes = metrics.get("data_received");
     let iterations = metrics.get("iterations").and_then(|of| of.count("count"));
-    let mut told = Foreign {
+    let mut report = Foreign {
         crossed: crossed(root),
         connections: of_users,
         rate: requests.scaled("rate", 1.0),
@@ -76,9 +76,9 @@ fn read(root: &Object<'_>) -> Reported {
             .collect(),
         ..Foreign::default()
     };
-    of_iterations(&mut told, &count, iterations.as_ref());
-    finish(&mut told, count, failed);
-    Ok(told)
+    of_iterations(&mut report, &count, iterations.as_ref());
+    finish(&mut report, count, failed);
+    Ok(report)
 }
 
 /// The thresholds that were crossed, each after its metric.
@@ -100,7 +100,7 @@ fn crossed(root: &Object<'_>) -> Vec<String> {
 
 /// Turns the planned rate and what was dropped from iterations into requests. If the number of
 /// requests in an iteration is not known, the rate says nothing about requests.
-pub(super) fn of_iterations(told: &mut Foreign, requests: &Figure, iterations: Option<&Figure>) {
+pub(super) fn of_iterations(report: &mut Foreign, requests: &Figure, iterations: Option<&Figure>) {
     let each = iterations.map(|all| requests.value / all.value).filter(|each| each.is_finite());
     // Iterations that were cut off at the end made requests, too.
     let is_one = each.is_some_and(|each| (0.98..1.02).contains(&each));
@@ -115,18 +115,18 @@ pub(super) fn of_iterations(told: &mut Foreign, requests: &Figure, iterations: O
         }),
         None => None,
     };
-    told.target_rate = told.target_rate.as_ref().and_then(as_requests);
-    told.dropped = told.dropped.take().map(|dropped| as_requests(&dropped).unwrap_or(dropped));
+    report.target_rate = report.target_rate.as_ref().and_then(as_requests);
+    report.dropped = report.dropped.take().map(|dropped| as_requests(&dropped).unwrap_or(dropped));
 }
 
 /// What text and JSON have in common.
-pub(super) fn finish(told: &mut Foreign, requests: Figure, failed: Option<Figure>) {
+pub(super) fn finish(report: &mut Foreign, requests: Figure, failed: Option<Figure>) {
     let good =
         |failed: &Figure| Figure::exact((requests.value - failed.value).max(0.0), failed.line);
-    told.good = failed.as_ref().map(good);
-    (told.failed, told.requests) = (failed, Some(requests));
-    told.meaning = Meaning {
-        load: if told.dropped.is_some() { Loop::Open } else { Loop::Unknown },
+    report.good = failed.as_ref().map(good);
+    (report.failed, report.requests) = (failed, Some(requests));
+    report.meaning = Meaning {
+        load: if report.dropped.is_some() { Loop::Open } else { Loop::Unknown },
         counts: Counts::Requests,
         edge_s: Some(0.0),
         ..Meaning::default()

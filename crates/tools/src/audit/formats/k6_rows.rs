@@ -3,7 +3,7 @@
 //! Source: k6 1.8 `output/json`. The distribution is built here from the points of
 //! `http_req_duration`; `k6_json.rs` says what they mean.
 
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::page::Page;
 use crate::audit::rows::{Line, RequestOutcome, Sampled, lines};
 use crate::audit::unread::Unread;
@@ -61,7 +61,7 @@ struct Sums {
     received: f64,
 }
 
-fn read(source: &mut dyn BufRead) -> Result<Reported, Unread> {
+fn read(source: &mut dyn BufRead) -> Result<Report, Unread> {
     let mut sums = Sums::default();
     lines(source, |line| {
         // Lines of a log may be among them.
@@ -113,7 +113,7 @@ impl Sums {
         Ok(())
     }
 
-    fn foreign(self) -> Reported {
+    fn foreign(self) -> Report {
         if self.requests < 1.0 {
             return Err("point of http_reqs");
         }
@@ -127,13 +127,13 @@ impl Sums {
             ..Meaning::default()
         };
         let (requests, iterations) = (Figure::exact(self.requests, 0), counted(self.iterations));
-        let mut told = Foreign {
+        let mut report = Foreign {
             connections: counted(users),
             dropped: counted(self.dropped),
             bytes: counted(bytes),
             ..self.sampled.foreign(Since::Send, 0.0, meaning)
         };
-        super::k6_json::of_iterations(&mut told, &requests, iterations.as_ref());
-        Ok(told)
+        super::k6_json::of_iterations(&mut report, &requests, iterations.as_ref());
+        Ok(report)
     }
 }

@@ -6,7 +6,7 @@
 //! a scenario with stages (`Up to 300.00 iterations/s`).
 
 use super::k6_json::{finish, of_iterations};
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{bytes, count, digits, go_duration, rounded, seconds};
 use model::audit::{Figure, Foreign, Latencies, Percentile, Since};
@@ -42,8 +42,8 @@ fn is(page: Page<'_>) -> bool {
 fn metric<'a>(page: Page<'a>, name: &str) -> Option<Spot<'a>> {
     page.lines().find_map(|spot| {
         let unmarked = spot.starting("✓").or(spot.starting("✗")).unwrap_or(spot);
-        let (told, text) = row(unmarked)?;
-        (told == name).then_some(Spot { text, ..spot })
+        let (report, text) = row(unmarked)?;
+        (report == name).then_some(Spot { text, ..spot })
     })
 }
 
@@ -78,7 +78,7 @@ fn scenario(page: Page<'_>) -> Option<Spot<'_>> {
     listed.next().filter(|_| listed.next().is_none())
 }
 
-fn read(page: Page<'_>) -> Reported {
+fn read(page: Page<'_>) -> Report {
     let requests = metric(page, "http_reqs").ok_or("metric http_reqs")?;
     let words = requests.words();
     let number = |index: usize, read: fn(&str, u64) -> Option<Figure>| {
@@ -93,7 +93,7 @@ fn read(page: Page<'_>) -> Reported {
     let planned = of_head(" iterations/s for").and_then(|spot| spot.read(rounded));
     let iterations = metric(page, "iterations").and_then(|spot| spot.read(count));
     let bytes_row = metric(page, "data_received");
-    let mut told = Foreign {
+    let mut report = Foreign {
         connections: users.or(looping.and_then(|spot| spot.read(count))),
         target_rate: planned,
         crossed: crossed(page),
@@ -106,10 +106,10 @@ fn read(page: Page<'_>) -> Reported {
             .collect(),
         ..Foreign::default()
     };
-    of_iterations(&mut told, &all, iterations.as_ref());
+    of_iterations(&mut report, &all, iterations.as_ref());
     let failed = metric(page, "http_req_failed").and_then(failed);
-    finish(&mut told, all, failed);
-    Ok(told)
+    finish(&mut report, all, failed);
+    Ok(report)
 }
 
 /// `5.00%  50 out of 1000` or, in older versions, a mark before each of two counts.
@@ -175,26 +175,26 @@ mod tests {
 
     #[test]
     fn rows_with_a_mark_are_read_and_what_was_crossed_is_told() {
-        let told = read(&mut MARKED.as_bytes(), &Given::default()).unwrap();
-        assert_eq!(told.latencies[0].mean.as_ref().unwrap().printed, "43.0ms");
-        assert_eq!((told.failed.unwrap().value, told.requests.unwrap().value), (300.0, 3000.0));
-        assert_eq!(told.crossed, ["http_req_duration"]);
+        let report = read(&mut MARKED.as_bytes(), &Given::default()).unwrap();
+        assert_eq!(report.latencies[0].mean.as_ref().unwrap().printed, "43.0ms");
+        assert_eq!((report.failed.unwrap().value, report.requests.unwrap().value), (300.0, 3000.0));
+        assert_eq!(report.crossed, ["http_req_duration"]);
         let listed = "  █ THRESHOLDS\n\n    http_req_duration\n    ✓ 'p(90)<1000' p(90)=3ms\n    \
                       ✗ 'p(95)<2' p(95)=7.5ms\n\n    http_req_failed\n    ✗ 'rate<0.01' \
                       rate=9.95%\n\n  █ TOTAL RESULTS\n\n    ✗ status was 200\n      \
                       ↳  57% — ✓ 4 / ✗ 3\n    http_reqs....: 1000 8.3/s\n";
-        let told = read(&mut listed.as_bytes(), &Given::default()).unwrap();
-        assert_eq!(told.crossed, ["http_req_duration p(95)<2", "http_req_failed rate<0.01"]);
+        let report = read(&mut listed.as_bytes(), &Given::default()).unwrap();
+        assert_eq!(report.crossed, ["http_req_duration p(95)<2", "http_req_failed rate<0.01"]);
     }
 
     /// 100 iterations a second were planned, of three requests each, and a third of them was made.
     #[test]
     fn iterations_are_not_requests() {
         let text = format!("{HEAD}{MARKED}     dropped_iterations.............: 2000   66.7/s\n");
-        let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
-        let values = [&told.target_rate, &told.dropped, &told.rate];
+        let report = read(&mut text.as_bytes(), &Given::default()).unwrap();
+        let values = [&report.target_rate, &report.dropped, &report.rate];
         assert_eq!(values.map(|one| one.as_ref().unwrap().value), [300.0, 6000.0, 100.0]);
-        assert_eq!(told.target_rate.unwrap().printed, "100.00 x 3");
+        assert_eq!(report.target_rate.unwrap().printed, "100.00 x 3");
     }
 
     #[test]
@@ -203,8 +203,8 @@ mod tests {
         let several = format!("{HEAD}           * other: 5.00 iterations/s for 30s (maxVUs: 9)\n");
         for head in [staged, several] {
             let text = format!("{head}{MARKED}");
-            let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
-            assert_eq!((told.target_rate, told.connections.unwrap().value), (None, 50.0));
+            let report = read(&mut text.as_bytes(), &Given::default()).unwrap();
+            assert_eq!((report.target_rate, report.connections.unwrap().value), (None, 50.0));
         }
     }
 
@@ -213,8 +213,8 @@ mod tests {
         let total = format!("  █ TOTAL RESULTS\n\n{MARKED}\n");
         let group =
             "  █ GROUP: a\n\n    http_req_duration....: avg=9ms\n    http_reqs....: 9 1/s\n";
-        let told = read(&mut format!("{total}{group}").as_bytes(), &Given::default()).unwrap();
-        assert_eq!(told.requests.unwrap().value, 3000.0);
+        let report = read(&mut format!("{total}{group}").as_bytes(), &Given::default()).unwrap();
+        assert_eq!(report.requests.unwrap().value, 3000.0);
         assert!(read(&mut total.repeat(2).as_bytes(), &Given::default()).is_err());
     }
 
@@ -223,8 +223,8 @@ mod tests {
     fn times_of_minutes_are_read_as_a_whole() {
         let text = "http_req_duration..: avg=12.5s min=1.02ms med=8s max=1m2.5s p(95)=1m0s\n\
                     http_reqs..........: 1000 8.3/s\n";
-        let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
-        let latency = &told.latencies[0];
+        let report = read(&mut text.as_bytes(), &Given::default()).unwrap();
+        let latency = &report.latencies[0];
         assert_eq!(latency.max.as_ref().unwrap().value, 62.5);
         assert_eq!(latency.at(0.95).unwrap().value.value, 60.0);
     }

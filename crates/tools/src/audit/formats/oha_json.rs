@@ -5,7 +5,7 @@
 //! counts every response as a success. Times are of responses of any status, in nanoseconds, kept
 //! individually. With `--latency-correction` they count from when the request was released.
 
-use super::{Format, Reader, Reported, tallies, total};
+use super::{Format, Reader, Report, tallies, total};
 use crate::audit::document::Object;
 use model::audit::{Counts, Figure, Foreign, Latencies, Meaning, Percentile, RateIs, Since, Tally};
 
@@ -33,13 +33,13 @@ fn is(root: &Object<'_>) -> bool {
     summary.is_some_and(|summary| summary.has(&["requestsPerSec", "successRate"]))
 }
 
-fn read(root: &Object<'_>) -> Reported {
+fn read(root: &Object<'_>) -> Report {
     let summary = root.object("summary").ok_or("summary")?;
     let statuses = tallies(root, "statusCodeDistribution");
     let errors = tallies(root, "errorDistribution");
     let responses = total(&statuses);
     let good = total(statuses.iter().filter(|one| super::is_good(&one.name)));
-    let mut told = Foreign {
+    let mut report = Foreign {
         duration_s: summary.scaled("total", 1.0),
         rate: Some(summary.scaled("requestsPerSec", 1.0).ok_or("summary.requestsPerSec")?),
         success: summary.scaled("successRate", 1.0).map(exactly),
@@ -49,9 +49,9 @@ fn read(root: &Object<'_>) -> Reported {
         ..Foreign::default()
     };
     let each = summary.count("sizePerRequest");
-    told.sums.extend(super::of_sizes(&told.bytes, each, &responses));
-    finish(&mut told, (statuses, errors), (responses, good));
-    Ok(told)
+    report.sums.extend(super::of_sizes(&report.bytes, each, &responses));
+    finish(&mut report, (statuses, errors), (responses, good));
+    Ok(report)
 }
 
 /// A number as it was: the digits are the shortest that reproduce it, so 1.0 was not 0.96.
@@ -60,17 +60,17 @@ fn exactly(figure: Figure) -> Figure {
 }
 
 /// What text and JSON have in common: counts, and what they mean.
-pub(super) fn finish(told: &mut Foreign, by: (Vec<Tally>, Vec<Tally>), of: (Figure, Figure)) {
+pub(super) fn finish(report: &mut Foreign, by: (Vec<Tally>, Vec<Tally>), of: (Figure, Figure)) {
     let ((statuses, errors), (responses, good)) = (by, of);
     let lost = total(&errors);
     // Zero responses may also mean a list that was cut off.
     let is_listed = !(statuses.is_empty() && errors.is_empty());
     let counted = |value: f64, line| is_listed.then(|| Figure::exact(value, line));
-    told.requests = counted(responses.value + lost.value, responses.line);
-    told.failed = counted(responses.value - good.value + lost.value, responses.line);
-    told.good = is_listed.then_some(good);
-    (told.statuses, told.errors) = (statuses, errors);
-    told.meaning = Meaning {
+    report.requests = counted(responses.value + lost.value, responses.line);
+    report.failed = counted(responses.value - good.value + lost.value, responses.line);
+    report.good = is_listed.then_some(good);
+    (report.statuses, report.errors) = (statuses, errors);
+    report.meaning = Meaning {
         counts: Counts::Requests,
         rate_is: RateIs::Quotient,
         is_bytes_of_bodies: true,

@@ -4,7 +4,7 @@
 //! unit in newer versions.
 
 use super::oha_json::finish;
-use super::{Format, Reader, Reported, bracketed, total};
+use super::{Format, Reader, Report, bracketed, total};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{bytes, digits, rounded, scaled, seconds};
 use model::audit::{Figure, Foreign, Latencies, Percentile, Since};
@@ -32,7 +32,7 @@ fn is(page: Page<'_>) -> bool {
     page.starting("Success rate:").is_some() && page.starting("Requests/sec:").is_some()
 }
 
-fn read(page: Page<'_>) -> Reported {
+fn read(page: Page<'_>) -> Report {
     let statuses = bracketed(page, "Status code distribution:");
     let errors = reversed(page, "Error distribution:");
     let responses = total(&statuses);
@@ -49,7 +49,7 @@ fn read(page: Page<'_>) -> Reported {
         samples: (responses.value > 0.0).then(|| responses.clone()),
         ..Latencies::default()
     };
-    let mut told = Foreign {
+    let mut report = Foreign {
         duration_s: time("Total:"),
         rate: Some(
             page.starting("Requests/sec:")
@@ -62,9 +62,9 @@ fn read(page: Page<'_>) -> Reported {
         latencies: vec![latency],
         ..Foreign::default()
     };
-    told.sums.extend(super::of_sizes(&told.bytes, size("Size/request:"), &responses));
-    finish(&mut told, (statuses, errors), (responses, good));
-    Ok(told)
+    report.sums.extend(super::of_sizes(&report.bytes, size("Size/request:"), &responses));
+    finish(&mut report, (statuses, errors), (responses, good));
+    Ok(report)
 }
 
 /// `100.00%`.

@@ -5,7 +5,7 @@
 //! last. Percentiles are from a t-digest, before 2018 from another sketch. A latency counts from
 //! when a worker took the request. With `-max-workers` the load waits for responses.
 
-use super::{Format, Reader, Reported, tallies, total};
+use super::{Format, Reader, Report, tallies, total};
 use crate::audit::document::Object;
 use model::audit::{
     Counts, Figure, Foreign, Latencies, Meaning, Percentile, RateIs, Since, Sum, Tally,
@@ -34,12 +34,12 @@ fn is(root: &Object<'_>) -> bool {
     root.has(&["latencies", "bytes_in", "success", "status_codes"])
 }
 
-fn read(root: &Object<'_>) -> Reported {
+fn read(root: &Object<'_>) -> Report {
     let requests = root.count("requests").ok_or("requests")?;
     let statuses = tallies(root, "status_codes");
     let good = total(statuses.iter().filter(|one| super::is_good(&one.name)));
     let bytes = root.object("bytes_in").and_then(|bytes| bytes.count("total"));
-    let mut told = Foreign {
+    let mut report = Foreign {
         duration_s: root.scaled("duration", 1e-9),
         wait_s: root.scaled("wait", 1e-9),
         rate: root.scaled("rate", 1.0),
@@ -53,17 +53,17 @@ fn read(root: &Object<'_>) -> Reported {
             .collect(),
         ..Foreign::default()
     };
-    finish(&mut told, requests, (statuses, good));
-    Ok(told)
+    finish(&mut report, requests, (statuses, good));
+    Ok(report)
 }
 
 /// What text and JSON have in common.
-pub(super) fn finish(told: &mut Foreign, requests: Figure, of: (Vec<Tally>, Figure)) {
+pub(super) fn finish(report: &mut Foreign, requests: Figure, of: (Vec<Tally>, Figure)) {
     let (statuses, good) = of;
     if !statuses.is_empty() {
-        told.failed = Some(Figure::exact((requests.value - good.value).max(0.0), good.line));
-        told.good = Some(good);
-        told.sums.push(Sum {
+        report.failed = Some(Figure::exact((requests.value - good.value).max(0.0), good.line));
+        report.good = Some(good);
+        report.sums.push(Sum {
             claims: vec!["requests".into()],
             whole_is: "requests".into(),
             whole: requests.clone(),
@@ -72,8 +72,8 @@ pub(super) fn finish(told: &mut Foreign, requests: Figure, of: (Vec<Tally>, Figu
             slack: 0.0,
         });
     }
-    (told.statuses, told.requests) = (statuses, Some(requests));
-    told.meaning = Meaning {
+    (report.statuses, report.requests) = (statuses, Some(requests));
+    report.meaning = Meaning {
         counts: Counts::Requests,
         rate_is: RateIs::Quotient,
         is_bytes_of_bodies: true,

@@ -6,7 +6,7 @@
 //! seconds.
 
 use super::vegeta_json::{DIGEST_RANK, finish};
-use super::{Format, Reader, Reported, total};
+use super::{Format, Reader, Report, total};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{count, digits, go_duration, rounded, scaled};
 use model::audit::{Figure, Foreign, Latencies, Percentile, Since, Sum, Tally};
@@ -31,7 +31,7 @@ fn is(page: Page<'_>) -> bool {
     ["Requests", "Latencies"].iter().all(|label| Row::of(page, label).is_some())
 }
 
-fn read(page: Page<'_>) -> Reported {
+fn read(page: Page<'_>) -> Report {
     let row = |label: &str| Row::of(page, label);
     let requests = row("Requests").and_then(|row| row.figure("total", count)).ok_or("requests")?;
     let statuses = row("Status Codes").map(statuses).unwrap_or_default();
@@ -40,7 +40,7 @@ fn read(page: Page<'_>) -> Reported {
     let (sent, wait, all) = (duration("attack"), duration("wait"), duration("total"));
     // Before 2014-10 the total is the time in which requests were sent.
     let is_old = sent.is_none() && wait.is_none();
-    let mut told = Foreign {
+    let mut report = Foreign {
         duration_s: if is_old { all.clone() } else { sent.clone() },
         wait_s: wait.clone(),
         rate: row("Requests").and_then(|row| row.figure("rate", rounded)),
@@ -50,8 +50,8 @@ fn read(page: Page<'_>) -> Reported {
         latencies: row("Latencies").map(|row| latencies(row, &requests)).into_iter().collect(),
         ..Foreign::default()
     };
-    finish(&mut told, requests, (statuses, good));
-    told.sums.extend(all.zip(sent.zip(wait)).map(|(whole, (sent, wait))| Sum {
+    finish(&mut report, requests, (statuses, good));
+    report.sums.extend(all.zip(sent.zip(wait)).map(|(whole, (sent, wait))| Sum {
         claims: ["duration", "wait"].map(String::from).to_vec(),
         whole_is: "seconds in total".into(),
         whole,
@@ -59,7 +59,7 @@ fn read(page: Page<'_>) -> Reported {
         parts: vec![sent, wait],
         slack: 0.0,
     }));
-    Ok(told)
+    Ok(report)
 }
 
 /// `1h2m0s` is rounded to minutes.
@@ -125,8 +125,8 @@ mod tests {
     use model::audit::{Account, Given, Outcome};
 
     fn judged(text: &str) -> Account {
-        let told = read(&mut text.as_bytes(), &Given::default()).unwrap();
-        account("-".into(), String::new(), told, &Given::default())
+        let report = read(&mut text.as_bytes(), &Given::default()).unwrap();
+        account("-".into(), String::new(), report, &Given::default())
     }
 
     fn figures(of: &Account) -> String {

@@ -7,7 +7,7 @@
 //! is in no latency. A script can pipeline, which the output does not show. `-c` is divided by
 //! `-t`, and the remainder is dropped.
 
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{bytes, count, rounded, seconds};
 use model::audit::{
@@ -38,14 +38,14 @@ fn is(page: Page<'_>) -> bool {
     page.holds("Thread Stats") && page.holds(" requests in ")
 }
 
-fn read(page: Page<'_>) -> Reported {
-    let mut told = frame(page)?;
+fn read(page: Page<'_>) -> Report {
+    let mut report = frame(page)?;
     let mut latency = moments(page).unwrap_or_default();
     latency.percentiles = page.below("Latency Distribution").map_while(percentile).collect();
     (latency.since, latency.step_s) = (Since::SendWithAdded, 1e-6);
-    told.latencies.extend((latency != unread()).then_some(latency));
-    told.meaning.load = Loop::Closed;
-    Ok(told)
+    report.latencies.extend((latency != unread()).then_some(latency));
+    report.meaning.load = Loop::Closed;
+    Ok(report)
 }
 
 /// What is printed if there are no latencies.
@@ -63,7 +63,7 @@ pub(super) fn frame(page: Page<'_>) -> Result<Foreign, &'static str> {
     let bad = page.starting("Non-2xx or 3xx responses:").and_then(|spot| spot.read(count));
     let read = total.after(", ").and_then(|spot| spot.before(" read"));
     let good = requests.value - bad.as_ref().map_or(0.0, |bad| bad.value);
-    let mut told = Foreign {
+    let mut report = Foreign {
         url: page.after(" test @ ").map(|spot| spot.text.chars().take(500).collect()),
         connections: shape.and_then(|spot| spot.before(" connections")?.read(count)),
         threads: shape.and_then(|spot| spot.before(" threads")?.read(count)),
@@ -81,9 +81,9 @@ pub(super) fn frame(page: Page<'_>) -> Result<Foreign, &'static str> {
         ..Foreign::default()
     };
     let name = "not 2xx or 3xx".to_string();
-    told.statuses.extend(bad.map(|count| Tally { name, count }));
-    told.failed = Some(failed(&told));
-    Ok(told)
+    report.statuses.extend(bad.map(|count| Tally { name, count }));
+    report.failed = Some(failed(&report));
+    Ok(report)
 }
 
 fn meaning() -> Meaning {
@@ -105,11 +105,11 @@ fn socket_errors(spot: Spot<'_>) -> Vec<Tally> {
 }
 
 /// A response that arrived after the time-out may also have had a bad status.
-fn failed(told: &Foreign) -> Figure {
-    let errors = |name| told.errors.iter().find(|one: &&Tally| one.name == name);
+fn failed(report: &Foreign) -> Figure {
+    let errors = |name| report.errors.iter().find(|one: &&Tally| one.name == name);
     let of = |name| errors(name).map_or(0.0, |one| one.count.value);
-    let bad = told.statuses.first().map_or(0.0, |one| one.count.value);
-    let line = told.statuses.first().or(told.errors.first()).map_or(0, |one| one.count.line);
+    let bad = report.statuses.first().map_or(0.0, |one| one.count.value);
+    let line = report.statuses.first().or(report.errors.first()).map_or(0, |one| one.count.line);
     let lost = of("read") + of("write");
     let (low, high) = (bad.max(of("timeout")) + lost, bad + of("timeout") + lost + of("connect"));
     Figure { value: high, low, high, line, printed: format!("{high}") }
@@ -157,10 +157,10 @@ mod tests {
 
     #[test]
     fn every_figure_is_read_with_its_line() {
-        let told = read_text(RESETTING);
-        assert_eq!((told.tool.as_str(), told.format.as_str()), ("wrk", "wrk"));
-        assert_eq!(told.url.as_deref(), Some("http://127.0.0.1:18131/"));
-        let figures = told.figures().into_iter();
+        let report = read_text(RESETTING);
+        assert_eq!((report.tool.as_str(), report.format.as_str()), ("wrk", "wrk"));
+        assert_eq!(report.url.as_deref(), Some("http://127.0.0.1:18131/"));
+        let figures = report.figures().into_iter();
         let shown: Vec<String> =
             figures.map(|(name, _, one)| format!("{} {name} {}", one.line, one.printed)).collect();
         let expected = "13 rate 1595.12, 11 requests 1659, 11 good 1659, 12 errors 87, 11 duration \
@@ -173,9 +173,9 @@ mod tests {
 
     #[test]
     fn bad_statuses_are_no_good_responses() {
-        let told = read_text(include_str!("../../../../../bench/fixtures/wrk-404.txt"));
-        assert_eq!(told.good.unwrap().value, 0.0);
-        assert_eq!(told.failed.unwrap().value, 108_590.0);
+        let report = read_text(include_str!("../../../../../bench/fixtures/wrk-404.txt"));
+        assert_eq!(report.good.unwrap().value, 0.0);
+        assert_eq!(report.failed.unwrap().value, 108_590.0);
     }
 
     #[test]

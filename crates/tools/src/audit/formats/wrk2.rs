@@ -6,7 +6,7 @@
 //! due and not sent at the end are counted nowhere.
 
 use super::wrk::{frame, moments, percentile};
-use super::{Format, Reader, Reported};
+use super::{Format, Reader, Report};
 use crate::audit::page::Page;
 use crate::audit::printed::{count, digits, scaled};
 use model::audit::{Figure, Latencies, Loop, Percentile, Since};
@@ -41,21 +41,21 @@ fn is(page: Page<'_>) -> bool {
     page.holds(" requests in ") && marks.iter().any(|mark| page.holds(mark))
 }
 
-fn read(page: Page<'_>) -> Reported {
-    let mut told = frame(page)?;
+fn read(page: Page<'_>) -> Report {
+    let mut report = frame(page)?;
     let mut latency = spectrum(page, RECORDED).unwrap_or_default();
     let row = moments(page).unwrap_or_default();
     latency.since = Since::Plan;
     latency.stdev = both(latency.stdev, row.stdev);
     latency.mean = both(latency.mean, row.mean);
     latency.max = both(latency.max, row.max);
-    told.latencies.push(latency);
+    report.latencies.push(latency);
     if let Some(raw) = spectrum(page, UNCORRECTED) {
         let name = "uncorrected".to_string();
-        told.latencies.push(Latencies { name, since: Since::Send, ..raw });
+        report.latencies.push(Latencies { name, since: Since::Send, ..raw });
     }
-    told.meaning.load = Loop::Open;
-    Ok(told)
+    report.meaning.load = Loop::Open;
+    Ok(report)
 }
 
 /// Of a figure that is printed twice the first, or the one that no measurement gives.

@@ -1,6 +1,6 @@
 //! Figures of a sentence: a number, its unit, and the words beside it.
 
-use super::TextFigure;
+use super::Stated;
 use crate::audit::page::Spot;
 use crate::audit::printed::{Digits, data_unit, digits, per_second, rounded, scaled, second_unit};
 use model::audit::Figure;
@@ -25,7 +25,7 @@ const RATES: [&str; 12] = [
 
 /// Every sentence of a line, with the figures that belong together. Where a text is about packet
 /// steering, `RPS` after a small number is not a rate.
-pub(super) fn sentences(spot: Spot<'_>, about: About) -> Vec<(u64, Vec<TextFigure>)> {
+pub(super) fn sentences(spot: Spot<'_>, about: About) -> Vec<(u64, Vec<Stated>)> {
     if is_glued(spot.text) {
         return Vec::new();
     }
@@ -111,28 +111,28 @@ fn depth_of(word: &str, line: u64) -> Option<Figure> {
     number.rest.chars().all(is_end).then(|| Figure::exact(number.value, line))
 }
 
-fn of_sentence(spot: Spot<'_>, about: About) -> Vec<(u64, Vec<TextFigure>)> {
+fn of_sentence(spot: Spot<'_>, about: About) -> Vec<(u64, Vec<Stated>)> {
     let words: Vec<&str> = spot.text.split_whitespace().take(WORDS_MAX).collect();
-    let told = (0..words.len()).filter_map(|at| figure(&words, at, spot.line));
-    let is_rate = |told: &TextFigure| match (about, told) {
-        (About::Steering, TextFigure::Rate(rate)) => rate.value >= RATE_MIN,
+    let report = (0..words.len()).filter_map(|at| figure(&words, at, spot.line));
+    let is_rate = |report: &Stated| match (about, report) {
+        (About::Steering, Stated::Rate(rate)) => rate.value >= RATE_MIN,
         _ => true,
     };
-    let told: Vec<TextFigure> = told.filter(is_rate).collect();
-    let kind = std::mem::discriminant::<TextFigure>;
-    let is_same = |a: &TextFigure, b: &TextFigure| match (a, b) {
-        (TextFigure::Rank(a, _), TextFigure::Rank(b, _)) => a == b,
+    let report: Vec<Stated> = report.filter(is_rate).collect();
+    let kind = std::mem::discriminant::<Stated>;
+    let is_same = |a: &Stated, b: &Stated| match (a, b) {
+        (Stated::Rank(a, _), Stated::Rank(b, _)) => a == b,
         _ => kind(a) == kind(b),
     };
-    let is_twice = |one: &TextFigure| told.iter().filter(|other| is_same(one, other)).count() > 1;
-    match told.iter().any(is_twice) {
-        true => told.into_iter().map(|one| (spot.line, vec![one])).collect(),
-        false => vec![(spot.line, told)],
+    let is_twice = |one: &Stated| report.iter().filter(|other| is_same(one, other)).count() > 1;
+    match report.iter().any(is_twice) {
+        true => report.into_iter().map(|one| (spot.line, vec![one])).collect(),
+        false => vec![(spot.line, report)],
     }
 }
 
 /// The figure that starts at a word, judged by the words before and after it.
-fn figure(words: &[&str], at: usize, line: u64) -> Option<TextFigure> {
+fn figure(words: &[&str], at: usize, line: u64) -> Option<Stated> {
     let word = words[at].trim_start_matches(['(', '~', '≈', '<', '*', '`', '"', '“']);
     let number = digits(word)?;
     if number.value < 0.0 {
@@ -148,17 +148,17 @@ fn figure(words: &[&str], at: usize, line: u64) -> Option<TextFigure> {
         return Some(rate);
     }
     if let Some(scale) = bytes_unit(number, words.get(at + 1)) {
-        return Some(TextFigure::BytesRate(scaled(number, scale, line, word)));
+        return Some(Stated::BytesRate(scaled(number, scale, line, word)));
     }
     let next = plain(words.get(behind).unwrap_or(&""));
     let next = if unit.is_empty() { next } else { unit.clone() };
     let counted = || rounded(word, line).map(|figure| exact_if_whole(number, figure));
     match next.as_str() {
-        "connections" | "connection" | "conns" => Some(TextFigure::Connections(counted()?)),
-        "requests" if before(1) != "per" => Some(TextFigure::Requests(counted()?)),
-        "in-flight" => Some(TextFigure::InFlight(counted()?)),
+        "connections" | "connection" | "conns" => Some(Stated::Connections(counted()?)),
+        "requests" if before(1) != "per" => Some(Stated::Requests(counted()?)),
+        "in-flight" => Some(Stated::InFlight(counted()?)),
         _ if before(1) == "pipelining" || before(1) == "depth" => {
-            Some(TextFigure::Depth(depth_of(word, line)?))
+            Some(Stated::Depth(depth_of(word, line)?))
         }
         _ => None,
     }
@@ -195,10 +195,10 @@ fn is_rate(word: &str) -> bool {
 }
 
 /// `1.2M requests/s`, `200k RPS`, `790k rps`.
-fn rate(word: &str, unit: &str, line: u64) -> Option<TextFigure> {
+fn rate(word: &str, unit: &str, line: u64) -> Option<Stated> {
     let bare = unit.trim_start_matches(['k', 'm']);
     let is_one = is_rate(unit) || is_rate(bare);
-    is_one.then(|| rounded(word, line)).flatten().map(TextFigure::Rate)
+    is_one.then(|| rounded(word, line)).flatten().map(Stated::Rate)
 }
 
 /// The bytes in the unit of `3.49 GB/s` or `285MB/s`. Bits in a sentence are the speed of a link
@@ -213,7 +213,7 @@ fn bytes_unit(number: Digits<'_>, next: Option<&&str>) -> Option<f64> {
 }
 
 /// A time is a latency if a percentile, a mean or a maximum is named next to it.
-fn latency(figure: Figure, words: &[&str], (at, behind): (usize, usize)) -> Option<TextFigure> {
+fn latency(figure: Figure, words: &[&str], (at, behind): (usize, usize)) -> Option<Stated> {
     let names = |index: usize| words.get(index).map(|word| plain(word)).unwrap_or_default();
     let behind_it = [names(behind)];
     let before = (1..=4).filter_map(|back| at.checked_sub(back)).map(names);
@@ -222,14 +222,14 @@ fn latency(figure: Figure, words: &[&str], (at, behind): (usize, usize)) -> Opti
     let near: Vec<String> = behind_it.into_iter().chain(before).collect();
     let named = near.iter().find_map(|word| rank(word));
     if let Some(share) = named {
-        return Some(TextFigure::Rank(share, figure));
+        return Some(Stated::Rank(share, figure));
     }
     let holds = |names: &[&str]| near.iter().any(|word| names.contains(&word.as_str()));
     let is_latency = holds(&["latency", "response", "latencies"]);
     match () {
-        () if holds(&["mean", "average", "avg"]) => Some(TextFigure::Mean(figure)),
-        () if holds(&["maximum", "max", "worst"]) => Some(TextFigure::Max(figure)),
-        () if is_latency && holds(&["median"]) => Some(TextFigure::Rank(0.5, figure)),
+        () if holds(&["mean", "average", "avg"]) => Some(Stated::Mean(figure)),
+        () if holds(&["maximum", "max", "worst"]) => Some(Stated::Max(figure)),
+        () if is_latency && holds(&["median"]) => Some(Stated::Rank(0.5, figure)),
         () => None,
     }
 }

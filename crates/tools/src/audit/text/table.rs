@@ -1,6 +1,6 @@
 //! Tables of a text: Markdown, tabs, or columns between spaces, below a heading that names figures.
 
-use super::TextFigure;
+use super::Stated;
 use super::prose::{rank, trimmed};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{data_unit, digits, per_second, rounded, scaled, second_unit};
@@ -29,7 +29,7 @@ enum Column {
 }
 
 /// Accounts of all tables, and the lines that belong to a table.
-pub(super) fn rows(page: Page<'_>) -> (Vec<(u64, Vec<TextFigure>)>, BTreeSet<u64>) {
+pub(super) fn rows(page: Page<'_>) -> (Vec<(u64, Vec<Stated>)>, BTreeSet<u64>) {
     let (mut rows, mut lines) = (Vec::new(), BTreeSet::new());
     let mut heading: Option<Vec<Column>> = None;
     for spot in page.lines() {
@@ -43,11 +43,11 @@ pub(super) fn rows(page: Page<'_>) -> (Vec<(u64, Vec<TextFigure>)>, BTreeSet<u64
             heading = Some(columns);
             continue;
         }
-        let told = heading.as_ref().and_then(|columns| row(columns, &cells, spot));
-        match told {
-            Some(told) => {
+        let report = heading.as_ref().and_then(|columns| row(columns, &cells, spot));
+        match report {
+            Some(report) => {
                 lines.insert(spot.line);
-                rows.push((spot.line, told));
+                rows.push((spot.line, report));
             }
             None => heading = None,
         }
@@ -132,19 +132,19 @@ fn column(cell: &str) -> Column {
 
 /// The figures of a row. With fewer cells than columns it is not a row; with more, the words in
 /// front are its name.
-fn row(columns: &[Column], cells: &[&str], spot: Spot<'_>) -> Option<Vec<TextFigure>> {
+fn row(columns: &[Column], cells: &[&str], spot: Spot<'_>) -> Option<Vec<Stated>> {
     let extra = cells.len().checked_sub(columns.len())?;
-    let told: Vec<TextFigure> = columns
+    let report: Vec<Stated> = columns
         .iter()
         .zip(&cells[extra..])
         .filter_map(|(column, cell)| figure(*column, cell.trim_matches(['*', '`', ' ']), spot.line))
         // A number below zero is a difference to another row.
-        .filter(|told| told.figure().value >= 0.0)
+        .filter(|report| report.figure().value >= 0.0)
         .collect();
-    (!told.is_empty()).then_some(told)
+    (!report.is_empty()).then_some(report)
 }
 
-fn figure(column: Column, cell: &str, line: u64) -> Option<TextFigure> {
+fn figure(column: Column, cell: &str, line: u64) -> Option<Stated> {
     let is_below = cell.starts_with('<');
     let bare = cell.trim_start_matches(['<', '~', '≈']).trim();
     let below = |figure: Figure| Figure { low: if is_below { 0.0 } else { figure.low }, ..figure };
@@ -164,14 +164,14 @@ fn figure(column: Column, cell: &str, line: u64) -> Option<TextFigure> {
         Column::Rate(factor) => {
             let number = digits(bare)?;
             let is_bare = number.rest.trim().is_empty();
-            TextFigure::Rate(match factor > 1.0 && is_bare {
+            Stated::Rate(match factor > 1.0 && is_bare {
                 true => scaled(number, factor, line, cell),
                 false => rounded(bare, line)?,
             })
         }
-        Column::Connections => TextFigure::Connections(count()?),
-        Column::Depth => TextFigure::Depth(count()?),
-        Column::InFlight => TextFigure::InFlight(count()?),
+        Column::Connections => Stated::Connections(count()?),
+        Column::Depth => Stated::Depth(count()?),
+        Column::InFlight => Stated::InFlight(count()?),
         Column::BytesRate(factor, size) => {
             let number = digits(bare)?;
             let own = number.rest.split_whitespace().next().filter(|word| !word.starts_with('('));
@@ -179,11 +179,11 @@ fn figure(column: Column, cell: &str, line: u64) -> Option<TextFigure> {
                 None | Some("") => factor * size,
                 Some(unit) => own_unit(unit, size)?,
             };
-            TextFigure::BytesRate(scaled(number, scale, line, cell))
+            Stated::BytesRate(scaled(number, scale, line, cell))
         }
-        Column::Mean(unit) => TextFigure::Mean(time(unit)?),
-        Column::Max(unit) => TextFigure::Max(time(unit)?),
-        Column::Rank(share, unit) => TextFigure::Rank(share, time(unit)?),
+        Column::Mean(unit) => Stated::Mean(time(unit)?),
+        Column::Max(unit) => Stated::Max(time(unit)?),
+        Column::Rank(share, unit) => Stated::Rank(share, time(unit)?),
         Column::Other => return None,
     })
 }

@@ -14,12 +14,12 @@ const SCHEMA: &str = "ceiling.verified/1";
 /// As one document.
 pub fn document(of: &Verified) -> Value {
     let opened = &of.opened;
-    let (state, said) = match &of.signed {
+    let (state, words) = match &of.signed {
         Signed::No => ("none", None),
-        Signed::Good(said) => ("good", Some(said)),
-        Signed::Unknown(said) => ("unknown_key", Some(said)),
-        Signed::Other(said) => ("other_key", Some(said)),
-        Signed::Bad(said) => ("bad", Some(said)),
+        Signed::Good(words) => ("good", Some(words)),
+        Signed::Unknown(words) => ("unknown_key", Some(words)),
+        Signed::Other(words) => ("other_key", Some(words)),
+        Signed::Bad(words) => ("bad", Some(words)),
     };
     json!({
         "schema": SCHEMA,
@@ -27,7 +27,7 @@ pub fn document(of: &Verified) -> Value {
         "files": opened.files.len(),
         "bytes": total_bytes(&opened.files),
         "changed": opened.changed,
-        "signature": { "state": state, "said": said },
+        "signature": { "state": state, "said": words },
         "runs": of.remade.runs,
         "figures": of.remade.figures,
         "findings": of.remade.findings,
@@ -80,10 +80,10 @@ fn facts(of: &Verified) -> Vec<Fact> {
     };
     let signature = match &of.signed {
         Signed::No => "none".to_string(),
-        Signed::Good(said) => format!("good: {said}"),
-        Signed::Unknown(said) => format!("valid: {said}; --pub KEY names the keys you accept"),
-        Signed::Other(said) => format!("valid, but by a key that --pub does not name: {said}"),
-        Signed::Bad(said) => format!("bad: {said}"),
+        Signed::Good(words) => format!("good: {words}"),
+        Signed::Unknown(words) => format!("valid: {words}; --pub KEY names the keys you accept"),
+        Signed::Other(words) => format!("valid, but by a key that --pub does not name: {words}"),
+        Signed::Bad(words) => format!("bad: {words}"),
     };
     vec![Fact::new("files", files), Fact::new("signature", signature)]
 }
@@ -91,12 +91,12 @@ fn facts(of: &Verified) -> Vec<Fact> {
 fn table(first: &str, second: &str, lines: &[Line]) -> Table {
     let mut table = Table::new([first, second, "made again"].map(Column::words).into());
     for line in lines {
-        let (mark, said) = match &line.outcome {
+        let (mark, words) = match &line.outcome {
             Outcome::Same => (Mark::None, "same".to_string()),
             Outcome::Differs { now } => (Mark::Broken, format!("differs: {now}")),
             Outcome::CannotBe { why } => (Mark::Caution, format!("cannot be: {why}")),
         };
-        table.push(mark, vec![line.about.clone(), line.value.clone(), said]);
+        table.push(mark, vec![line.about.clone(), line.value.clone(), words]);
     }
     table
 }
