@@ -10,7 +10,7 @@ use crate::watch::ReadingSource;
 use crate::{server, target};
 use model::event::Event;
 use model::facts::ServerFacts;
-use model::load::{DriverKind, Level, ServerProcess, Trial};
+use model::load::{DriverKind, Level, ServerProcess, Stop, Trial};
 use model::route::{self, Address};
 use probe::{Config, Ends, Sampler};
 use std::time::Duration;
@@ -99,7 +99,13 @@ impl<'a> RunBuilder<'a> {
         // Another tool looks the name up itself, and may connect to other addresses of it.
         let routes = self.routes.iter().filter(|_| tool_pid.is_none());
         let addresses = routes.filter_map(|route| Some(route.to.tcp()?.ip())).collect();
+        let whole = Config::default();
+        let window_ns = match self.trial.stop {
+            Stop::AfterNs(window_ns) => window_ns,
+            Stop::AfterRequests(_) => whole.window_ns,
+        };
         ReadingSource::live(Sampler::start(Config {
+            window_ns,
             server_pid: server.map(|server| server.pid),
             tool_pid,
             port: first.and_then(Address::port),
@@ -107,7 +113,7 @@ impl<'a> RunBuilder<'a> {
             inner_port: server.and_then(ServerFacts::inner_port),
             ends: self.ends(),
             runtime: self.trial.runtime,
-            ..Config::default()
+            ..whole
         }))
     }
 

@@ -38,7 +38,7 @@ pub fn by_source(config: &Config, reads: u32) -> Vec<SourceCost> {
             Cadence::EveryRound => config.period_ns,
             Cadence::AtMostEveryNs(every_ns) => every_ns.max(config.period_ns),
         };
-        let paced_ns = every_ns.max(crate::sampler::rest_ns(read_ns));
+        let paced_ns = every_ns.max(crate::sampler::rest_ns(read_ns, config.window_ns));
         let name = (entry.declared)().name;
         costs.push(SourceCost { name, read_ns, every_ns, paced_ns });
     }

@@ -26,6 +26,9 @@ pub struct Config {
     /// Time between rounds, nanoseconds; below one millisecond it is one millisecond. Some sources
     /// are read less often, as the registry says.
     pub period_ns: u64,
+    /// Length of the shortest window that the readings are about, nanoseconds: a costly source is
+    /// read at least four times in it, as long as it costs less than 1 % of a CPU.
+    pub window_ns: u64,
     /// Root of the server's process tree, when it is on this host.
     pub server_pid: Option<u32>,
     /// The process of a tool that is the generator, when this process is not.
@@ -57,6 +60,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             period_ns: 100 * NS_PER_MS,
+            window_ns: 2 * NS_PER_S,
             server_pid: None,
             tool_pid: None,
             port: None,
@@ -213,6 +217,11 @@ impl Failures {
 /// Together with the number of sources this bounds the cost on a host with thousands of threads or
 /// interrupts.
 const COST_SHARE: u64 = 800;
+/// One part in this many for a source that would be read less than [`READS_MIN`] times in a
+/// window: without them a window says nothing about what it shows.
+const COST_SHARE_MOST: u64 = 100;
+/// Reads of each source in a window.
+const READS_MIN: u64 = 4;
 /// Looking for new processes of the server, which are rare, may use one part in this many of one
 /// CPU.
 const TREE_COST_SHARE: u64 = 1000;
@@ -221,9 +230,10 @@ const TREE_NS: u64 = NS_PER_S;
 /// How soon to try again what failed: twice in a window of a second.
 const RETRY_NS: u64 = NS_PER_S / 2;
 
-/// How long a source rests at least after a read of this cost.
-pub(crate) fn rest_ns(cost_ns: u64) -> u64 {
-    cost_ns.saturating_mul(COST_SHARE)
+/// How long a source rests at least after a read of this cost, where windows are this long.
+pub(crate) fn rest_ns(cost_ns: u64, window_ns: u64) -> u64 {
+    let often_enough = (window_ns / READS_MIN).max(cost_ns.saturating_mul(COST_SHARE_MOST));
+    cost_ns.saturating_mul(COST_SHARE).min(often_enough)
 }
 
 fn open(entry: &SourceEntry, scope: &Scope) -> Option<Slot> {
@@ -261,7 +271,7 @@ fn run(config: &Config, scope: &Scope, stopped: &Receiver<Infallible>, out: &Ent
         }
         let round = Round { due_ns, server: server.as_ref().map(WatchedServer::tree) };
         for slot in slots.iter_mut().filter(|slot| slot.due_ns <= due_ns) {
-            slot.read(&round, &mut failures, out);
+            slot.read(&round, config.window_ns, &mut failures, out);
         }
         push_read(out, || cost.read());
         if stopping {
@@ -278,7 +288,7 @@ fn push_read(out: &Entrance, read: impl FnOnce() -> Data) {
 
 impl Slot {
     /// Reads the source, passes the result on, and sets when to read it next.
-    fn read(&mut self, round: &Round<'_>, failures: &mut Failures, out: &Entrance) {
+    fn read(&mut self, round: &Round<'_>, window_ns: u64, failures: &mut Failures, out: &Entrance) {
         let begin_cpu_ns = clock::thread_cpu_ns();
         let begin_ns = clock::monotonic_ns();
         let result = self.source.read(round);
@@ -291,7 +301,7 @@ impl Slot {
         // Soft interrupts that hit a read are charged to it, so one costly read proves nothing.
         let usual_cost_ns = cost_ns.min(self.cost_before_ns);
         self.cost_before_ns = cost_ns;
-        let mut rest_ns = every_ns.max(rest_ns(usual_cost_ns));
+        let mut rest_ns = every_ns.max(rest_ns(usual_cost_ns, window_ns));
         let data = match result {
             Ok(data) => Some(data),
             Err(unreadable) => {
@@ -400,7 +410,7 @@ mod tests {
         let (entrance, exit) = queue::queue(1 << 20);
         let mut failures = Failures::default();
         for due_ns in (0..4).map(|index| index * RETRY_NS) {
-            slot.read(&Round { due_ns, server: None }, &mut failures, &entrance);
+            slot.read(&Round { due_ns, server: None }, u64::MAX, &mut failures, &entrance);
             assert!(slot.due_ns >= due_ns + RETRY_NS);
         }
         let reports: Vec<String> =
@@ -420,7 +430,12 @@ mod tests {
         let (entrance, exit) = queue::queue(1 << 20);
         let mut failures = Failures::default();
         for (index, due_ns) in [0, 0, RETRY_NS / 2, RETRY_NS].into_iter().enumerate() {
-            slots[index % 3].read(&Round { due_ns, server: None }, &mut failures, &entrance);
+            slots[index % 3].read(
+                &Round { due_ns, server: None },
+                u64::MAX,
+                &mut failures,
+                &entrance,
+            );
         }
         assert_eq!(exit.take().len(), 2, "at the start and one retry later");
     }
@@ -455,9 +470,20 @@ mod tests {
         let mut slot = slot(Box::new(Costly));
         let (entrance, _exit) = queue::queue(1 << 20);
         let mut failures = Failures::default();
-        slot.read(&Round { due_ns: 0, server: None }, &mut failures, &entrance);
+        slot.read(&Round { due_ns: 0, server: None }, u64::MAX, &mut failures, &entrance);
         assert_eq!(slot.due_ns, 0, "once may be an accident");
-        slot.read(&Round { due_ns: 0, server: None }, &mut failures, &entrance);
+        slot.read(&Round { due_ns: 0, server: None }, u64::MAX, &mut failures, &entrance);
         assert!(slot.due_ns >= 2 * NS_PER_MS * COST_SHARE, "{}", slot.due_ns);
+    }
+
+    #[test]
+    fn a_window_has_four_reads_of_a_source_that_costs_less_than_a_hundredth_of_a_cpu() {
+        let rest = |cost_ms: u64, window_s: u64| {
+            rest_ns(cost_ms * NS_PER_MS, window_s * NS_PER_S) / NS_PER_MS
+        };
+        assert_eq!(rest(3, 2), 500, "a dump of sockets");
+        assert_eq!(rest(3, 60), 2400, "a long window has enough at the usual cost");
+        assert_eq!(rest(20, 2), 2000, "thousands of threads");
+        assert_eq!(rest(3, u64::MAX / NS_PER_S), 2400);
     }
 }

@@ -127,6 +127,8 @@ impl Exporter {
         let facts = server_pid.and_then(|pid| probe::server_facts(pid, self.port, "metrics").ok());
         Sampler::start(Config {
             period_ns: PERIOD_NS,
+            // Nobody judges a window by them.
+            window_ns: u64::MAX,
             server_pid,
             port: self.port,
             inner_port: facts.as_ref().and_then(ServerFacts::inner_port),

@@ -83,10 +83,19 @@ enum Meaning {
     Writes,
 }
 
-/// Calls by number on the architecture this is built for.
-fn meaning(number: i64) -> Meaning {
+/// Calls by number on the architecture this is built for, with the first two arguments.
+fn meaning(number: i64, first: u64, second: u64) -> Meaning {
     #[cfg(target_arch = "x86_64")]
-    if [libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_wait].contains(&number) {
+    let (select, poll, epoll) = (libc::SYS_select, libc::SYS_poll, libc::SYS_epoll_wait);
+    #[cfg(not(target_arch = "x86_64"))]
+    let (select, poll, epoll) = (libc::SYS_pselect6, libc::SYS_ppoll, libc::SYS_epoll_pwait);
+    // Without a descriptor these calls only let time pass.
+    let selects = number == select || number == libc::SYS_pselect6;
+    let polls = number == poll || number == libc::SYS_ppoll;
+    if selects && first == 0 || polls && second == 0 {
+        return Meaning::Known(Doing::Timer);
+    }
+    if selects || polls || number == epoll {
         return Meaning::Known(Doing::Events);
     }
     // Newer than what libc names everywhere; above 424 the numbers are the same on all.
@@ -97,9 +106,7 @@ fn meaning(number: i64) -> Meaning {
     match number {
         libc::SYS_futex | FUTEX_WAITV | FUTEX_WAIT => Meaning::Known(Doing::Futex),
         libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Meaning::Known(Doing::Timer),
-        libc::SYS_ppoll | libc::SYS_pselect6 | libc::SYS_epoll_pwait => {
-            Meaning::Known(Doing::Events)
-        }
+        libc::SYS_epoll_pwait => Meaning::Known(Doing::Events),
         IO_URING_ENTER | EPOLL_PWAIT2 | libc::SYS_io_getevents => Meaning::Known(Doing::Events),
         libc::SYS_recvfrom | libc::SYS_recvmsg | libc::SYS_recvmmsg => {
             Meaning::Known(Doing::Receive)
@@ -338,7 +345,7 @@ impl ThreadsNow {
         if self.is_stopped(pid, learnt) {
             return now(Doing::Stopped, None);
         }
-        match meaning(number) {
+        match meaning(number, first, second) {
             Meaning::Known(Doing::Futex) => {
                 let has_timeout = number == libc::SYS_futex && fourth != 0;
                 let path = || self.root.process(pid, "mem");
@@ -421,6 +428,16 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_wait_for_no_descriptor_is_a_sleep() {
+        let timer = Meaning::Known(Doing::Timer);
+        let events = Meaning::Known(Doing::Events);
+        assert_eq!(meaning(libc::SYS_pselect6, 0, 0), timer, "select(0, ..) of Perl and Ruby");
+        assert_eq!(meaning(libc::SYS_pselect6, 9, 0), events);
+        assert_eq!(meaning(libc::SYS_ppoll, 0x7f00, 0), timer);
+        assert_eq!(meaning(libc::SYS_ppoll, 0x7f00, 2), events);
+    }
 
     #[test]
     fn calls_and_their_first_argument() {
