@@ -45,6 +45,7 @@ mod server_thread;
 mod short_connections;
 mod socket_buffer;
 mod spinning;
+mod stolen_cpu;
 mod storage;
 mod syn_queue;
 mod uneven_load;
@@ -268,7 +269,7 @@ impl Listed {
             Needs::Bytes => case.point.bytes.received == 0,
             Needs::Engine => true,
         };
-        if case.is_told() && is_missing {
+        if case.is_reported() && is_missing {
             return Test::Untested;
         }
         match (self.test)(case) {
@@ -316,7 +317,10 @@ pub const COUNTED: WallGroup = WallGroup {
         wall!(K10, conntrack),
         wall!(K1, accept_queue).needs(Needs::Engine),
         wall!(K2, syn_queue),
-        wall!(A4, limiter).needs(Needs::Engine).timed(limiter::is_said).predicts(SOMETHING_WAITS),
+        wall!(A4, limiter)
+            .needs(Needs::Engine)
+            .timed(limiter::is_announced)
+            .predicts(SOMETHING_WAITS),
         wall!(S3, cpu_quota).follows(SERVER_CPU),
         wall!(N4, provider_limit),
         wall!(K8, server_link).needs(Needs::Bytes).follows(&[Resource::ResponseBytes]),
@@ -353,6 +357,7 @@ pub const CLIENT: WallGroup = WallGroup {
 pub const SERVER: WallGroup = WallGroup {
     walls: &[
         wall!(A9, memory),
+        wall!(S5, stolen_cpu),
         wall!(S6, neighbours),
         wall!(K4, receive_cpu),
         wall!(S7, spinning),
