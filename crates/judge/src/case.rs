@@ -11,6 +11,8 @@ use model::step::Step;
 use model::tick::ErrorClass;
 use model::tick::ThreadKind;
 use model::units::NS_PER_S;
+use model::verdict::Named;
+use model::wall::WallId;
 use observe::{Capacity, CpuShare, Observed, SocketCensus, ThreadShare, capacities};
 
 /// A thread or CPU set that needs more than this share of its time is hot.
@@ -193,7 +195,7 @@ impl<'a> Case<'a> {
     }
 
     /// Whether another tool made the load, so that the figures are only what it reported.
-    pub fn is_told(&self) -> bool {
+    pub fn is_reported(&self) -> bool {
         self.trial.tool.is_some()
     }
 
@@ -201,7 +203,7 @@ impl<'a> Case<'a> {
     pub fn workers(&self) -> Option<Vec<&'a ThreadShare>> {
         let threads = self.observed.client_threads.as_ref()?;
         let is_worker =
-            |thread: &&ThreadShare| self.is_told() || ThreadKind::of(&thread.name).is_some();
+            |thread: &&ThreadShare| self.is_reported() || ThreadKind::of(&thread.name).is_some();
         Some(threads.iter().filter(is_worker).collect())
     }
 
@@ -222,7 +224,7 @@ impl<'a> Case<'a> {
         }
         let had_work = |worker: &&ThreadShare| (worker.wanted() - self.spin(worker)).max(0.0);
         let busiest = self.workers()?.iter().map(had_work).reduce(f64::max)?;
-        if !self.is_told() {
+        if !self.is_reported() {
             return Some(busiest);
         }
         let all: f64 = self.workers()?.iter().map(|thread| thread.run).sum();
@@ -241,7 +243,7 @@ impl<'a> Case<'a> {
     /// Requests that the open connections can carry at a time. A tool opens as many connections as
     /// its command line says, and does not count them.
     pub fn requests_carried_max(&self) -> f64 {
-        let opened = match self.is_told() {
+        let opened = match self.is_reported() {
             true => u64::from(self.point.load.connections),
             false => self.point.connections.opened,
         };
@@ -409,9 +411,13 @@ impl<'a> Case<'a> {
 
     /// How many requests the server works on at once, over a ramp: the rate here times the duration
     /// of a request at the lightest level, where no request waits for another (Little). With that
-    /// level.
+    /// level. Nothing where its requests wait for a delayed acknowledgement: they hold no place
+    /// then.
     pub fn places(&self) -> Option<(f64, &'a Point)> {
         let light = self.lightest()?;
+        if light.verdict.wall == Named::Wall(WallId::A7) {
+            return None;
+        }
         Some((self.point.rate * light.service_ns.mean? as f64 / NS_PER_S as f64, light))
     }
 
@@ -423,6 +429,17 @@ impl<'a> Case<'a> {
         let load = self.point.load_size() as f64 / lighter.load_size().max(1) as f64;
         let rate = self.point.headline_rate() / lighter.headline_rate().max(f64::MIN_POSITIVE);
         Some(rate.ln() > load.ln() / 2.0)
+    }
+
+    /// How much the load, the rate and the duration of a request grew over a ramp in closed loop,
+    /// from its lightest level, where over half of the requests that were added only wait: by
+    /// Little's law the duration of a request grows by what the rate does not. None where the rate
+    /// followed the load.
+    pub fn queue_of_ramp(&self) -> Option<[f64; 3]> {
+        let light = self.lightest().filter(|_| self.point.is_closed_loop())?;
+        let load = self.point.load_size() as f64 / light.load_size().max(1) as f64;
+        let rate = self.point.headline_rate() / light.headline_rate().max(f64::MIN_POSITIVE);
+        (rate.ln() <= load.ln() / 2.0).then_some([load, rate, load / rate])
     }
 
     /// Whether requests are due on a schedule. The schedule of devices is one of connections.

@@ -105,7 +105,10 @@ fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> V
         return one_of(case, left);
     }
     let at_most = walls::at_most_requests(case).filter(|(holder, _)| may_be(*holder));
-    if let Some((holder, held)) = at_most {
+    if let Some((holder, mut held)) = at_most {
+        if wall == WallId::S6 {
+            held.against.push(beside_others(case));
+        }
         return match for_a_cpu(case) <= FEW {
             true => named(case, holder, add_ramp(held, ramp, holder)),
             false => one_of(case, remaining::waiting_or_busy(case, (holder, held), (wall, seen))),
@@ -117,6 +120,18 @@ fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> V
         _ if waits != Waits::No && seen.is_more_than_utilisation() => named(case, wall, seen),
         _ => only_busy(case, wall, seen),
     }
+}
+
+/// What other processes on its CPUs add to a wall that holds the requests: they lengthen what a
+/// request takes by the time for which threads wait for a CPU.
+fn beside_others(case: &Case<'_>) -> String {
+    let threads = case.far().server_threads.iter().flatten();
+    let waiting: f64 = threads.map(|thread| thread.wait).sum();
+    format!(
+        "other processes used {} of the server's CPUs, and {waiting:.1} of its threads waited for \
+         one on average: an idle host would raise the rate, but this wall stays",
+        percent(case.neighbours().unwrap_or(0.0))
+    )
 }
 
 /// Threads of the server that wait for a CPU, per request in flight.
@@ -195,14 +210,18 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
         // A rate that no longer follows the load is not limited by it, even if that test fires.
         speaking.leave_out(Named::None);
     }
+    let is_shared = verdict.confidence == Confidence::CoLimited;
+    if is_shared {
+        // Two walls limit together; the odds are of one alone.
+        return verdict;
+    }
     verdict.alternatives = odds::alternatives(&speaking);
     let Named::Wall(wall) = verdict.wall else { return verdict };
-    let is_shared = verdict.confidence == Confidence::CoLimited;
     let is_it = |one: &&Alternative| one.wall == verdict.wall;
     let own = verdict.alternatives.iter().find(is_it).map_or(0.0, |one| one.share);
     let rival = verdict.alternatives.iter().find(|one| one.wall != verdict.wall).cloned();
     match rival {
-        Some(rival) if !is_shared && own < ODDS_MIN * rival.share => doubted(wall, rival, verdict),
+        Some(rival) if own < ODDS_MIN * rival.share => doubted(wall, rival, verdict),
         _ => verdict,
     }
 }
@@ -355,10 +374,11 @@ fn only_busy(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
 }
 
 fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
-    let is_flat = ramp.is_some_and(|ramp| !ramp.is_rising);
+    let queue = case.queue_of_ramp();
+    let is_flat = ramp.is_some_and(|ramp| !ramp.is_rising || queue.is_some());
     let offered = OFFERED.first_seen(case).map(|(_, seen)| seen);
     match (offered, ramp) {
-        (offered, Some(ramp)) if ramp.is_rising => {
+        (offered, Some(ramp)) if ramp.is_rising && queue.is_none() => {
             let mut seen = ramp.seen.clone();
             if let Some(offered) = offered {
                 seen.findings.extend(offered.findings);
@@ -375,7 +395,10 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             {
                 return one_of(case, left);
             }
-            let of_ramp = ramp.map_or_else(Seen::default, |ramp| ramp.seen.clone());
+            let of_ramp = match (ramp, queue) {
+                (Some(RampSays { is_rising: true, .. }), Some(growth)) => with_queue(growth),
+                (ramp, _) => ramp.map_or_else(Seen::default, |ramp| ramp.seen.clone()),
+            };
             if waits::of(case) == Waits::No && case.is_open() {
                 return only_failures(case, of_ramp);
             }
@@ -407,6 +430,18 @@ fn no_heat(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             unnamed_ceiling(case, Verdict { name, ..verdict })
         }
     }
+}
+
+/// A rate that still grows, but by much less than the load.
+fn with_queue([load, rate, duration]: [f64; 3]) -> Seen {
+    Seen::default().with(
+        Family::RampShape,
+        "client",
+        ("ramp", ["rate"]),
+        "growth of the load, of the rate and of the duration of a request",
+        format!("x{load:.1}; x{rate:.1}; x{duration:.1}"),
+        "the rate grew by less than the square root of the load: added requests wait",
+    )
 }
 
 /// Every planned request got a response, but too many responses were bad. Nothing waits, and one

@@ -135,9 +135,18 @@ pub(crate) fn refusing(case: &Case<'_>, busy: WallId, mut seen: Seen) -> Option<
     );
     let walls = vec![WallId::A4, busy];
     let name = format!("the server is busy and refuses requests: {}", list(&walls));
-    let next = "repeat with fewer requests in flight: if the rate of good responses stays, a \
-                limiter counts them; if it falls, the CPU limits";
-    let seen = seen.next(next).next(ramp_command(case));
+    let seen = match case.ramp.is_empty() {
+        true => {
+            let next = "repeat with fewer requests in flight: if the rate of good responses \
+                        stays, a limiter counts them; if it falls, the CPU limits";
+            seen.next(next).next(ramp_command(case))
+        }
+        // The levels below did not tell.
+        false => seen.next(
+            "repeat with another key (address, header, account), which a limiter counts apart, or \
+             with more CPU for the server: which of them raises the rate of good responses?",
+        ),
+    };
     Some(Remaining { name, walls, seen })
 }
 

@@ -269,16 +269,21 @@ fn is_usable(point: &Point) -> bool {
     gates::is_rate_known(point)
 }
 
-/// The verdict that most points of a plateau share. A tie goes to the verdict of the highest rate,
-/// or, among points that name no wall, of the highest load. A wall shows best at the highest load,
-/// so points that name no wall cannot outvote what that point names. The wall is only suspected
-/// when half of the points do not share it or one of them names another wall.
+/// The verdict that most points of a plateau share. A point whose evidence does not decide does not
+/// vote against what another one shows, unless that is only suspected. A tie goes to the verdict of
+/// the highest rate, or, among points that name no wall, of the highest load. A wall shows best at
+/// the highest load, so points that name no wall cannot outvote what that point names. The wall is
+/// only suspected when half of the points do not share it or one of them names another wall.
 fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
     let is_named = |verdict: &Verdict| matches!(verdict.wall, Named::Wall(_));
     let last = decided.last().map(is_named).unwrap_or_default();
+    let decides = |verdict: &Verdict| verdict.wall != Named::Unknown;
+    let is_proof = |verdict: &Verdict| verdict.confidence != Confidence::Suspected;
+    let any = decided.iter().any(|verdict| decides(verdict) && is_proof(verdict));
     let votes = |verdict: &Verdict| {
         let count = decided.iter().filter(|one| one.wall == verdict.wall).count();
-        if last && !is_named(verdict) { 0 } else { count }
+        let is_mute = last && !is_named(verdict) || any && !decides(verdict);
+        if is_mute { 0 } else { count }
     };
     let best = (0..decided.len()).max_by(|left, right| {
         let (one, other) = (&decided[*left], &decided[*right]);
@@ -290,11 +295,15 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
     });
     let mut verdict = decided[best.unwrap_or(0)].clone();
     let (votes, of) = (votes(&verdict), decided.len());
-    if votes < of {
-        verdict.against.push(format!(
-            "{} of {of} levels of the plateau show another wall or none",
-            of - votes
-        ));
+    let mute = if any { decided.iter().filter(|one| !decides(one)).count() } else { 0 };
+    if votes + mute < of {
+        let others = of - votes - mute;
+        let what = format!("{others} of {of} levels of the plateau show another wall or none");
+        verdict.against.push(what);
+    }
+    if mute > 0 {
+        let what = format!("the evidence of {mute} of {of} levels of the plateau does not decide");
+        verdict.against.push(what);
     }
     let others = decided.iter().filter(|one| is_named(one) && one.wall != verdict.wall).count();
     if (2 * votes <= of || others > 0) && verdict.confidence == Confidence::Probable {
@@ -836,12 +845,43 @@ mod tests {
     fn the_highest_load_is_not_outvoted_by_points_that_name_nothing() {
         let points: Vec<Point> = FLAT.iter().map(|(c, rate)| Fixture::point(*c, *rate)).collect();
         let points: Vec<&Point> = points.iter().collect();
-        let named = Verdict { wall: Named::Wall(WallId::A1), ..undecided() };
+        let (wall, confidence) = (Named::Wall(WallId::A1), Confidence::Suspected);
+        let named = Verdict { wall, confidence, ..undecided() };
         let nothing = undecided();
         let last = [nothing.clone(), nothing.clone(), nothing.clone(), named.clone()];
         assert_eq!(majority(&last, &points).wall, named.wall);
-        let first = [named, nothing.clone(), nothing.clone(), nothing];
+        let mut first = [named, nothing.clone(), nothing.clone(), nothing];
         assert_eq!(majority(&first, &points).wall, Named::Unknown);
+        first[0].confidence = Confidence::Probable;
+        let proven = majority(&first, &points);
+        assert_eq!((proven.wall, proven.confidence), (wall, Confidence::Suspected));
+        assert!(proven.against[0].contains("of 3 of 4 levels"), "{:?}", proven.against);
+        let confidence = Confidence::Probable;
+        first[3] = Verdict { wall: Named::None, confidence, ..undecided() };
+        let against = majority(&first, &points).against;
+        assert_eq!(against[0], "1 of 4 levels of the plateau show another wall or none");
+    }
+
+    #[test]
+    fn a_rate_that_grows_far_less_than_the_load_is_no_ramp_without_a_wall() {
+        let grown = |rates: [f64; 4]| {
+            let loads = [1, 4, 16, 64];
+            let points: Vec<Point> =
+                loads.iter().zip(rates).map(|(c, rate)| Fixture::point(*c, rate)).collect();
+            let points: Vec<&Point> = points.iter().collect();
+            let mut fixture = Fixture::good();
+            fixture.point = points[3].clone();
+            let case = crate::case::Case { ramp: &points, ..fixture.case() };
+            let seen = shape_evidence(&points, &Trend::Rising);
+            decide(&case, Some(&seen))
+        };
+        let follows = grown([100.0, 400.0, 1500.0, 5000.0]);
+        assert_eq!(follows.wall, Named::None);
+        let waits = grown([100.0, 200.0, 250.0, 300.0]);
+        assert_ne!(waits.wall, Named::None, "{}", waits.name);
+        assert_eq!(waits.ceiling.unwrap().kind, CeilingKind::AtLeast);
+        let values = waits.evidence.iter().map(|one| one.value.as_str());
+        assert!(values.into_iter().any(|value| value == "x64.0; x3.0; x21.3"));
     }
 
     #[test]

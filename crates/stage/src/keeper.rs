@@ -444,10 +444,10 @@ fn attend(server: &Server, socket: &mut UnixStream, order: &Order, stop: &Atomic
             .filter(|_| !was_killed)
             .map_or(LOOK, |asked| order.patience.saturating_sub(asked.elapsed()).min(LOOK));
         let _ = poll(&mut sources, Some(&span(left)));
-        let is_told = sources.get(1).is_some_and(|socket| !socket.revents().is_empty());
+        let is_reported = sources.get(1).is_some_and(|socket| !socket.revents().is_empty());
         drop(sources);
         let mut word = [0; 1];
-        if is_told {
+        if is_reported {
             // Any other byte is no order.
             at_once = matches!(socket.read(&mut word), Ok(1..)) && word[0] == AT_ONCE;
             asked = Some(Instant::now());

@@ -22,7 +22,7 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let stop_ms = dice.real("stop_ms", 20.0, 40.0) / factor;
     let every_ms = dice.real("every_ms", 180.0, 260.0);
     let rate = dice.whole("rate", 500, 900);
-    let client = format!("load {{url}} -c 64 -R {rate} -d 3s");
+    let client = format!("load {{url}} -c 64 -R {rate} -d 3s --expect p99<8ms");
     let mut setup = Setup::new("--workers 8 --sleep 2ms", &client);
     setup.actors = vec![Actor::Pauser {
         of: Host::Client,

@@ -56,7 +56,7 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::QueueLocation,
             "client",
             ("schedstat", ["client_threads"]),
-            match case.is_told() {
+            match case.is_reported() {
                 true => "time its busiest thread, or all threads per CPU, ran or waited",
                 false => "time the busiest worker ran or waited for a CPU: it never slept",
             },

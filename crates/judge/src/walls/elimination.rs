@@ -28,9 +28,9 @@ use model::wall::WallId;
 use observe::ThreadShare;
 
 /// From here on there are several places.
-const SEVERAL_MIN: f64 = 1.7;
-/// This many is one place.
-const ONE: std::ops::RangeInclusive<f64> = 0.7..=1.4;
+const SEVERAL_MIN: f64 = 2.0;
+/// This many is one place: a request takes longer than it holds the place.
+const ONE: std::ops::Range<f64> = 0.7..2.0;
 /// Less than this is not a place.
 const NONE_MAX: f64 = 0.3;
 /// Levels whose first requests must agree.

@@ -11,7 +11,9 @@
 //! same number in flight at a lower latency gives a higher rate (Little's law). A generator without
 //! CPU time (C1, C2) is full, and that wall is named instead.
 //! In open loop at least half as many requests must be that late as exceed the figure: the bound is
-//! for the worst case, and beside a stall of the target a handful of them seems to move it.
+//! for the worst case, and beside a stall of the target a handful of them seems to move it. Without
+//! an objective about times over 1 % of the planned requests must be unsent: where all were sent
+//! and the rate is the asked one, the delay limits nothing, and the figure has two bounds.
 //! Mimics: a neighbour on the generator's CPUs, a throttled group (the verdict also names them if
 //! it has evidence of them).
 //! Confirm: a lower rate, more threads or a second host makes the generator delay collapse.
@@ -29,20 +31,25 @@ use model::histogram::Summary;
 use model::punctual::is_moved;
 use model::units::{show_count, show_ns};
 
-/// Whether it is known that the generator was on time.
-pub(super) fn is_on_time(case: &Case<'_>) -> bool {
-    test(case) == Test::NotSeen
+/// Whether the generator can be late: something is planned, or its stalls were counted.
+fn is_about_time(case: &Case<'_>) -> bool {
+    case.is_open() || case.point.unseen_ns.is_some()
+}
+
+/// The figure that the generator delay moved, if so many requests were late.
+fn moved_by_delay(case: &Case<'_>) -> Option<Moved> {
+    let moved = moved_asked(case).filter(|_| is_about_time(case));
+    moved.filter(|moved| !case.is_open() || is_late_enough(case, *moved))
 }
 
 pub fn test(case: &Case<'_>) -> Test {
-    if !case.is_open() && case.point.unseen_ns.is_none() {
+    if !is_about_time(case) {
         return Test::NotSeen;
     }
     if case.point.latency_ns.count == 0 {
         return Test::Untested;
     }
-    let moved = moved_asked(case).filter(|moved| !case.is_open() || is_late_enough(case, *moved));
-    let Some(moved) = moved else { return Test::NotSeen };
+    let Some(moved) = moved_by_delay(case).filter(|_| limits(case)) else { return Test::NotSeen };
     let (low, high) = (show_ns(moved.low_ns as f64), show_ns(moved.known_ns as f64));
     let by = show_ns((moved.known_ns - moved.low_ns) as f64);
     let mut seen = Seen::default().with(
@@ -70,6 +77,25 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let lower = show_count(rate / 2.0);
     Test::Seen(seen.fixed_by(format!("{next}, or lower the rate (-R {lower})")))
+}
+
+/// Whether the delay of the generator limited what was asked for: in open loop, an objective about
+/// times is undecided for it, or planned requests were not sent. Where all were sent, it only
+/// leaves two bounds of a figure.
+fn limits(case: &Case<'_>) -> bool {
+    let requests = &case.point.requests;
+    let planned = requests.planned.unwrap_or(requests.sent).max(1) as f64;
+    let unsent = requests.unsent + requests.unaccounted;
+    !case.is_open() || bounds_times(case) || unsent as f64 > UNSENT_MAX * planned
+}
+
+/// Share of the planned requests that may be missing from a rate that is still the asked one.
+const UNSENT_MAX: f64 = 0.01;
+
+/// Whether the objective bounds a latency.
+fn bounds_times(case: &Case<'_>) -> bool {
+    let terms = case.trial.expect.as_ref().map(|expect| expect.terms()).unwrap_or_default();
+    terms.iter().any(|term| term.figure.is_latency())
 }
 
 /// Whether enough requests were late to be what moved a figure: half as many as exceed it. The
@@ -147,6 +173,7 @@ pub(super) mod tests {
     use crate::walls::{CLIENT, Test};
     use model::histogram::Summary;
     use model::load::LoadModel;
+    use model::run::Point;
     use model::wall::WallId;
 
     pub const SIGNS: Signs = Signs {
@@ -154,8 +181,10 @@ pub(super) mod tests {
             let point = &mut scene.fixture.point;
             point.load.model = LoadModel::Open;
             point.latency_punctual_ns = Some(Summary { p50: Some(0), ..Summary::default() });
+            not_all_sent(point);
         },
         without: &[
+            ("requests that were not sent", |scene| scene.fixture.point.requests.unsent = 0),
             ("late requests", |scene| {
                 let point = &mut scene.fixture.point;
                 point.latency_punctual_ns = Some(point.latency_ns.clone());
@@ -164,12 +193,19 @@ pub(super) mod tests {
         ],
     };
 
+    /// Of ten planned requests one was not sent.
+    fn not_all_sent(point: &mut Point) {
+        point.requests.unsent = point.requests.sent / 9;
+        point.requests.planned = Some(point.requests.sent + point.requests.unsent);
+    }
+
     #[test]
     fn a_late_generator_is_seen_and_a_punctual_one_is_not() {
         let mut fixture = Fixture::good();
         fixture.check_gates();
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "closed loop");
         fixture.point.load.model = LoadModel::Open;
+        not_all_sent(&mut fixture.point);
         let p50_ns = fixture.point.latency_ns.p50.unwrap();
         for (late_ns, is_seen) in [(p50_ns / 100, false), (p50_ns / 2, true)] {
             let low = Summary { p50: Some(p50_ns - late_ns), ..fixture.point.latency_ns.clone() };
@@ -178,12 +214,15 @@ pub(super) mod tests {
             let test = super::test(&fixture.case());
             assert_eq!(matches!(test, Test::Seen(_)), is_seen, "{late_ns}");
         }
+        fixture.point.requests.unsent = 0;
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "all were sent: p50 has bounds");
     }
 
     #[test]
     fn a_handful_of_late_requests_beside_a_stall_of_the_target_is_no_late_generator() {
         let mut fixture = Fixture::good();
         fixture.point.load.model = LoadModel::Open;
+        not_all_sent(&mut fixture.point);
         let p50_ns = fixture.point.latency_ns.p50.unwrap();
         let low = Summary { p50: Some(p50_ns / 2), ..fixture.point.latency_ns.clone() };
         fixture.point.latency_punctual_ns = Some(low);
@@ -205,6 +244,7 @@ pub(super) mod tests {
         let mut fixture = Fixture::good();
         let p50_ns = fixture.point.latency_ns.p50.unwrap();
         fixture.point.load.model = LoadModel::Open;
+        not_all_sent(&mut fixture.point);
         let low = Summary { p50: Some(p50_ns / 2), ..fixture.point.latency_ns.clone() };
         fixture.point.latency_punctual_ns = Some(low);
         for (bound_ns, is_seen) in [(p50_ns * 2, false), (p50_ns * 3 / 4, true), (1000, false)] {

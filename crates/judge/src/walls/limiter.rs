@@ -3,7 +3,11 @@
 //! Signals: share of responses with status 4xx or 503, how evenly the good responses arrive,
 //! threads that sleep for a time, and over a ramp the duration of a request at light load.
 //! Rule: over 5 % of the responses are refusals, but not all, and most refusals say 429, too many
-//! requests: whatever is busy with refusing, the limiter limits the good ones. Or as many are
+//! requests, or name a limit of requests in a header (RateLimit, X-RateLimit-*); beside a server
+//! with CPU to spare also Retry-After or x-envoy-overloaded: whatever is busy with refusing, the
+//! limiter limits the good ones. Or over a ramp: at a load of at most half, where as many were
+//! refused, the rate of good responses was the same within 5 %, and the server used at most 75 % of
+//! the CPU time that it uses now; a CPU that limits good responses is as full there. Or as many are
 //! refused while the good responses arrive at least twice as evenly as if chance chose which
 //! request is refused (in a mix of targets, only if no target is refused twice as often as all
 //! together: a wrong path comes as evenly as the mix does). Beside a server without CPU to spare,
@@ -34,6 +38,8 @@ use super::{Family, Seen, Test, storage};
 use crate::case::{Case, percent};
 use crate::stats;
 use model::reading::Doing;
+use model::run::Point;
+use model::sample::ResponseSample;
 use model::units::show_count;
 use std::collections::BTreeMap;
 
@@ -55,9 +61,8 @@ const MOST: f64 = 0.5;
 const HELD_MIN: f64 = 0.70;
 
 pub fn test(case: &Case<'_>) -> Test {
-    if says_so(case)
-        && let Some(seen) = told(case)
-    {
+    let said = announced(case).filter(|_| says_so(case)).or_else(|| same_at_less_load(case));
+    if let Some(seen) = said {
         return Test::Seen(with_steps(seen));
     }
     let (Some(client_slack), Some(server_slack)) =
@@ -67,6 +72,11 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     if !server_slack {
         return counted(case).map_or(Test::NotSeen, Test::Seen);
+    }
+    if names_it(case, &MAY_BE_FULL)
+        && let Some(seen) = announced(case)
+    {
+        return Test::Seen(with_steps(seen));
     }
     // A generator at its limit changes how many requests are refused, not how many are good.
     let delaying = || held(case, &Waiting::of(case).ok()?).map(with_steps);
@@ -109,15 +119,74 @@ pub(crate) fn refused_beside(case: &Case<'_>) -> Option<f64> {
 
 /// Whether it limits however late the generator is: the server says so, or something counts the
 /// good responses.
-pub(super) fn is_said(case: &Case<'_>, _: &Seen) -> bool {
-    says_so(case) || counts(case)
+pub(super) fn is_announced(case: &Case<'_>, _: &Seen) -> bool {
+    says_so(case) || counts(case) || same_at_less_load(case).is_some()
 }
 
-/// Whether the server itself gives the reason for refusing: most refusals have status 429.
+/// Whether the server itself gives the reason for refusing: most refusals have status 429, or name
+/// a limit in a header.
 fn says_so(case: &Case<'_>) -> bool {
     let too_many = case.point.status_codes.get("429").copied().unwrap_or(0);
-    refused_share(case).is_some() && 2 * too_many > refused(case)
+    refused_share(case).is_some() && 2 * too_many > refused(case) || names_it(case, &COUNTS)
 }
+
+/// Headers that count requests: draft-ietf-httpapi-ratelimit-headers and its forerunners.
+const COUNTS: [&str; 4] = ["ratelimit", "x-ratelimit-", "x-rate-limit-", "x-envoy-ratelimited"];
+/// Headers that a server which is full sends too: RFC 9110 section 10.2.3, and Envoy's.
+const MAY_BE_FULL: [&str; 2] = ["retry-after", "x-envoy-overloaded"];
+
+/// Whether refusals have one of these headers, and good responses do not: many services count in
+/// every response.
+fn names_it(case: &Case<'_>, names: &[&str]) -> bool {
+    let has = |sample: &ResponseSample| {
+        let lines = sample.head.iter().map(|line| line.to_ascii_lowercase());
+        lines.into_iter().any(|line| names.iter().any(|name| line.starts_with(name)))
+    };
+    let is_refusal = |sample: &&ResponseSample| matches!(sample.status, 429 | 503);
+    let (refusals, others): (Vec<_>, Vec<_>) = case.point.samples.iter().partition(is_refusal);
+    refused_share(case).is_some()
+        && refusals.iter().any(|sample| has(sample))
+        && !others.iter().any(|sample| has(sample))
+}
+
+/// The rate of good responses was the same at half the load, where the server refused as well and
+/// used less CPU time: neither more CPU nor more load raises it.
+fn same_at_less_load(case: &Case<'_>) -> Option<Seen> {
+    let (share, cpus) = (refused_share(case)?, case.point.cpu.server_cpus?);
+    let is_it = |light: &&&Point| {
+        let of_light = Case { point: light, ..*case };
+        let is_same = (light.rate / case.point.rate - 1.0).abs() <= SAME;
+        let is_idler = light.cpu.server_cpus.is_some_and(|used| used <= LESS_CPU * cpus);
+        light.load_size() * 2 <= case.point.load_size()
+            && refused_share(&of_light).is_some()
+            && is_same
+            && is_idler
+    };
+    let light = case.ramp.iter().find(is_it)?;
+    let seen = Seen::default()
+        .with(
+            Family::HardCounter,
+            "client",
+            ("engine", ["status"]),
+            "responses with status 4xx or 503",
+            format!("{}, {}", refused(case), percent(share)),
+            "over 5 %",
+        )
+        .with(
+            Family::RampShape,
+            "client",
+            ("ramp", ["rate"]),
+            &format!("good responses at {} in flight, and here", light.load_size()),
+            format!("{}/s; {}/s", show_count(light.rate), show_count(case.point.rate)),
+            "the same within 5 %, at most 75 % of the CPU time there: something counts them",
+        );
+    Some(seen)
+}
+
+/// Rates of good responses that differ by no more than this are the same.
+const SAME: f64 = 0.05;
+/// CPU time of a server that is not full, over that at twice the load.
+const LESS_CPU: f64 = 0.75;
 
 /// Whether something counts the good responses: they arrive evenly, which a late generator does not
 /// cause, and most of the time the server that refuses the others holds no good request.
@@ -128,15 +197,15 @@ fn counts(case: &Case<'_>) -> bool {
 }
 
 /// The evidence of a limiter that says so itself.
-fn told(case: &Case<'_>) -> Option<Seen> {
+fn announced(case: &Case<'_>) -> Option<Seen> {
     let share = refused_share(case)?;
     let seen = Seen::default().with(
         Family::HardCounter,
         "client",
         ("engine", ["status"]),
-        "responses with status 4xx or 503, most of them 429",
+        "responses with status 4xx or 503 that name the reason (429, or a header)",
         format!("{}, {}", refused(case), percent(share)),
-        "over 5 %; 429 says that something counts requests",
+        "over 5 %; the server says that something counts requests",
     );
     let uneven = unevenness(case, share).filter(|uneven| *uneven <= UNEVEN_MAX);
     Some(uneven.map_or(seen.clone(), |uneven| with_evenness(case, seen, uneven)))
@@ -242,6 +311,7 @@ pub(super) mod tests {
     use model::histogram::Summary;
     use model::reading::Doing;
     use model::run::TargetResult;
+    use model::sample::ResponseSample;
 
     pub const SIGNS: Signs = Signs {
         shown: |scene| scene.fixture.refuse(0.3),
@@ -328,6 +398,61 @@ pub(super) mod tests {
         fixture.point.status_codes = [("429".to_string(), refused)].into();
         fixture.point.error_codes = fixture.point.status_codes.clone();
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "it refuses fast");
+    }
+
+    /// A sample of a response with this status and header.
+    fn sample(status: u16, header: &str) -> ResponseSample {
+        serde_json::from_value(serde_json::json!({
+            "status": status, "head": [format!("HTTP/1.1 {status}"), header], "bytes": 60,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_header_that_counts_requests_names_the_limiter() {
+        let uneven = |fixture: &mut Fixture| {
+            for tenth in fixture.point.per_100ms.iter_mut().step_by(10) {
+                *tenth *= 9;
+            }
+        };
+        let mut fixture = refusing();
+        uneven(&mut fixture);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it refills once a second");
+        for (header, is_seen, is_beside_a_full_server) in [
+            ("X-RateLimit-Limit: 500", true, true),
+            ("RateLimit: limit=500, remaining=0", true, true),
+            ("Retry-After: 1", true, false),
+            ("x-envoy-overloaded: true", true, false),
+            ("Server: nginx", false, false),
+        ] {
+            fixture.point.samples = vec![sample(503, header)];
+            let seen = |fixture: &Fixture| matches!(super::test(&fixture.case()), Test::Seen(_));
+            assert_eq!(seen(&fixture), is_seen, "{header}");
+            fixture.server_thread(0.97, 0.0);
+            assert_eq!(seen(&fixture), is_beside_a_full_server, "{header}, a full server");
+            fixture.server_thread(0.3, 0.0);
+            fixture.point.samples.push(sample(200, header));
+            assert!(!seen(&fixture), "{header} is in good responses too");
+        }
+    }
+
+    #[test]
+    fn as_many_good_responses_from_half_the_load_and_less_cpu_are_counted() {
+        let mut fixture = refusing();
+        fixture.refuse(0.8);
+        fixture.server_thread(0.97, 0.0);
+        fixture.point.cpu.server_cpus = Some(0.97);
+        let mut light = fixture.point.clone();
+        light.load.connections /= 2;
+        let test = |light: &model::run::Point| {
+            let ramp = [light, &fixture.point];
+            super::test(&Case { ramp: &ramp, ..fixture.case() })
+        };
+        assert_eq!(test(&light), Test::NotSeen, "as full at half the load");
+        light.cpu.server_cpus = Some(0.5);
+        assert!(matches!(test(&light), Test::Seen(_)));
+        light.rate *= 1.2;
+        assert_eq!(test(&light), Test::NotSeen, "refusing costs it good responses");
     }
 
     #[test]

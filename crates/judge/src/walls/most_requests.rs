@@ -1,7 +1,7 @@
-//! The wall at which most requests in flight wait: A1, A3 or A4.
+//! The wall at which most requests in flight wait: A1, A3, A4, or A2 with the queue before it.
 
 use super::waiting::{MOST, Waiting};
-use super::{Seen, application_lock, downstream, limiter, relations};
+use super::{Seen, application_lock, downstream, limiter, relations, worker_pool};
 use crate::case::Case;
 use crate::waits::{self, Waits};
 use model::reading::Doing;
@@ -15,7 +15,7 @@ struct Holder {
 }
 
 /// In the order in which one wall is named before another.
-const HOLDERS: [Holder; 3] = [
+const HOLDERS: [Holder; 4] = [
     Holder {
         wall: WallId::A4,
         count: |waiting| waiting.threads(Doing::Timer),
@@ -30,6 +30,12 @@ const HOLDERS: [Holder; 3] = [
         wall: WallId::A1,
         count: |waiting| waiting.on_one_futex,
         held: application_lock::held,
+    },
+    Holder {
+        wall: WallId::A2,
+        // The others wait unread for a place.
+        count: |waiting| waiting.unread + waiting.occupied(),
+        held: worker_pool::held,
     },
 ];
 

@@ -73,7 +73,7 @@ const ROWS: &[Row] = &[
     // Full CPUs reclaim memory, run what holds the requests, or run other processes.
     row(WallId::S1, Relation::MayBe, &[WallId::A9, WallId::A4, WallId::A3, WallId::A1, WallId::S6]),
     row(WallId::S4, Relation::MayBe, &[WallId::A9, WallId::A4, WallId::A3, WallId::A1, WallId::S6]),
-    row(WallId::S6, Relation::MayBe, &[WallId::A9, WallId::A4, WallId::A3, WallId::A1]),
+    row(WallId::S6, Relation::MayBe, &[WallId::A9, WallId::A4, WallId::A3, WallId::A1, WallId::A2]),
     // A thread that hardly waits for a CPU would gain little from an empty host.
     row(WallId::S2, Relation::MayBe, &[WallId::S6]).when(waits_for_a_cpu),
     row(WallId::S3, Relation::Beside, &[WallId::K8, WallId::K9, WallId::C5, WallId::C6]),

@@ -77,6 +77,14 @@ pub fn test(case: &Case<'_>) -> Test {
     )))
 }
 
+/// The requests that wait unread for a place while most places are held by threads that sleep,
+/// whatever else is busy: a thread that waits for a CPU holds its place longer, but is no new one.
+pub(super) fn held(_: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
+    let (asleep, how) = most_asleep(waiting);
+    let is_it = asleep >= 0.5 && is_nobody_left(waiting, asleep);
+    is_it.then(|| with_nobody_left(waiting, (asleep, how)))
+}
+
 /// Whether A2 is seen, and the sleepers hold requests that the server has read: a thread that
 /// sleeps before it accepts a connection holds none.
 pub(super) fn holds_requests(case: &Case<'_>) -> bool {
@@ -221,6 +229,23 @@ pub(super) mod tests {
         assert_eq!(test([well.clone(), limited]), Test::NotSeen, "its link is full");
         let silent = agent(None, Named::Unknown);
         assert_eq!(test([well, silent]), Test::Untested);
+    }
+
+    #[test]
+    fn a_full_pool_is_the_wall_beside_a_neighbour_too() {
+        let mut fixture = pool();
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+        fixture.trial.cpus = vec![1];
+        fixture.cpu(0, 0.99);
+        fixture.unread_at_server(0.6);
+        // Two sleep, and one waits for a CPU that others use.
+        let sleeper = |tid| (tid, 0.01, Doing::Timer, None);
+        fixture.doing(&[sleeper(1), sleeper(2), (3, 0.3, Doing::Running, None)]);
+        fixture.check_gates();
+        let (wall, seen) = crate::walls::at_most_requests(&fixture.case()).expect("a holder");
+        assert_eq!((wall, seen.families()), (WallId::A2, 2));
+        fixture.unread_at_server(0.0);
+        assert!(crate::walls::at_most_requests(&fixture.case()).is_none(), "nothing waits");
     }
 
     #[test]
