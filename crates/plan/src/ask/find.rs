@@ -32,7 +32,8 @@ const ERRORS_PERCENT: f64 = 1.0;
 const MORE: &str = "\
 Terms: p50 p75 p90 p95 p99 p99_9 p99_99 mean max with < or <= and a time (from
 the planned instant; service.p99 and so on from send), errors status.3xx
-status.4xx status.5xx with < or <= and a share, rate with > or >=. A request
+status.4xx status.5xx with < or <= and a share, cpu.server cpu.client (per
+response) with a time, rate with > or >=. A request
 without a good response counts as slower than all others; good.p99 and so on
 are of good responses alone; connect.p99 and so on are times to connect.
 errors<1% is added when no term bounds errors, a status or the rate.
