@@ -457,11 +457,14 @@ pub(crate) fn wall_phrase(verdict: &Verdict) -> String {
     }
 }
 
-/// The reason of a wall in plain words, and the first figure it rests on.
+/// The reason of a wall in plain words, and the first figure it rests on: that a rate no longer
+/// grows is the same for all walls.
 pub(crate) fn reason_phrase(verdict: &Verdict) -> String {
     let also = verdict.also.iter().map(|wall| format!("; {}", wall.reason()));
     let reason = verdict.reason().unwrap_or(&verdict.name).to_string() + &also.collect::<String>();
-    match verdict.evidence.first() {
+    let is_shape = |one: &&Evidence| one.source == "ramp" && one.read == ["rate"];
+    let own = verdict.evidence.iter().find(|one| !is_shape(one));
+    match own.or(verdict.evidence.first()) {
         Some(first) if first.field == Evidence::FINDING => format!("{reason}: {}", first.value),
         Some(first) => format!("{reason}: {}", paired(&first.field, &first.value)),
         None => reason,
@@ -629,6 +632,18 @@ mod tests {
     use model::run::StartInfo;
     use model::units::show_at_least;
     use model::verdict::CeilingKind;
+
+    #[test]
+    fn the_reason_of_a_wall_is_not_that_the_rate_is_flat() {
+        let mut verdict = fixtures::ramp_quota().record.verdict;
+        let own = verdict.evidence[0].clone();
+        let (source, field) = ("ramp".to_string(), "change of the rate with load".to_string());
+        let shape = Evidence { source, field, read: vec!["rate".to_string()], ..own.clone() };
+        verdict.evidence = vec![shape.clone(), own.clone()];
+        assert!(reason_phrase(&verdict).contains(&own.value), "{}", reason_phrase(&verdict));
+        verdict.evidence = vec![shape];
+        assert!(reason_phrase(&verdict).contains("change of the rate"), "nothing else is known");
+    }
 
     #[test]
     fn an_interval_says_what_it_is_of() {

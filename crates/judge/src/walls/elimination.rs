@@ -78,11 +78,11 @@ pub(crate) fn wall(case: &Case<'_>, seen: &Seen) -> Option<(WallId, Seen)> {
     if is_otherwise(case, places.max(1.0))? {
         return None;
     }
-    let field =
-        format!("{}/s x {}, {}", show_count(case.point.rate), show_ns(alone.ns), alone.from);
+    let (rate, alone_ns) = (show_count(case.point.rate), show_ns(alone.ns));
+    let value = format!("{} ({rate}/s x {alone_ns}, {})", count(places), alone.from);
     let seen = seen
         .clone()
-        .with(Family::RampShape, "client", ("ramp", ["latency_ns"]), &field, count(places), rule)
+        .with(Family::RampShape, "client", ("ramp", ["latency_ns"]), "places in use", value, rule)
         .next(what_it_waits_in(case));
     let mut seen = inside(case, seen);
     seen.fix = fix.map(|fix| fix.replace("{}", &format!("{places:.0}")));
