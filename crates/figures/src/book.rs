@@ -72,7 +72,7 @@ pub fn entry(figure: Figure) -> Option<Entry> {
         Figure::Status(_) => {
             ("Responses with this class of status, of the requests that were due.", |of, figure| {
                 let Figure::Status(class) = figure else { return None };
-                percent((*of.point.status.get(class.key())?, errors(of.point).1))
+                percent((*of.point.status.get(class.key())?, due(of.point)))
             })
         }
         Figure::Time(Times::Latency, _) => (
@@ -129,9 +129,14 @@ pub fn measured(point: &Point, figure: Figure) -> Option<f64> {
 /// that were due and whose outcome is known.
 pub fn errors(point: &Point) -> (u64, u64) {
     let (requests, starts) = (&point.requests, point.starts());
-    let (missed, due) = starts.map_or((0, 0), |starts| (starts.missed(), StartInfo::due(starts)));
+    let (missed, planned) = starts.map_or((0, 0), |one| (one.missed(), StartInfo::due(one)));
     let without = requests.failed + requests.unanswered + requests.unsent + missed;
-    (without, requests.sent + requests.unsent + due)
+    (without, due(point) + planned)
+}
+
+/// Requests that were due and whose outcome is known.
+pub fn due(point: &Point) -> u64 {
+    point.requests.sent + point.requests.unsent
 }
 
 /// What was due at agents of a fleet that were lost, and has no known outcome: requests, or

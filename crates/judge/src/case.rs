@@ -434,9 +434,12 @@ impl<'a> Case<'a> {
     /// How much the load, the rate and the duration of a request grew over a ramp in closed loop,
     /// from its lightest level, where over half of the requests that were added only wait: by
     /// Little's law the duration of a request grows by what the rate does not. None where the rate
-    /// followed the load.
+    /// followed the load, also only at the last step.
     pub fn queue_of_ramp(&self) -> Option<[f64; 3]> {
-        let light = self.lightest().filter(|_| self.point.is_closed_loop())?;
+        if !self.point.is_closed_loop() || self.still_grows() != Some(false) {
+            return None;
+        }
+        let light = self.lightest()?;
         let load = self.point.load_size() as f64 / light.load_size().max(1) as f64;
         let rate = self.point.headline_rate() / light.headline_rate().max(f64::MIN_POSITIVE);
         (rate.ln() <= load.ln() / 2.0).then_some([load, rate, load / rate])

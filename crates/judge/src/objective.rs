@@ -8,7 +8,7 @@
 //!
 //! What gates leave of a figure counts: see `model::standing`.
 
-use figures::book::{errors, unaccounted};
+use figures::book::{due, errors, unaccounted};
 use figures::{Value, value_of};
 use model::figure::{Better, Figure, Statistic, Times as Of};
 use model::histogram::{SAMPLES_BEYOND, Summary, rank_of};
@@ -72,7 +72,7 @@ fn expectation(term: &Term, found: TermFinding) -> Expectation {
 }
 
 fn find(term: &Term, point: &Point) -> TermFinding {
-    let RequestInfo { sent, failed, unanswered, unsent, .. } = point.requests;
+    let RequestInfo { failed, unanswered, unsent, .. } = point.requests;
     match term.figure {
         Figure::Time(Of::Latency, statistic) => {
             let at_least = point.latency_at_least_ns.as_ref();
@@ -90,7 +90,7 @@ fn find(term: &Term, point: &Point) -> TermFinding {
         Figure::Time(Of::Connect, statistic) => connecting(term, statistic, point),
         Figure::Errors => share(term, errors(point), unaccounted(point)),
         Figure::Status(class) => match point.status.get(class.key()) {
-            Some(count) => share(term, (*count, sent + unsent), unaccounted(point)),
+            Some(count) => share(term, (*count, due(point)), unaccounted(point)),
             None => TermFinding::open(format!("status {} was not counted", class.key())),
         },
         other => match value_of(point, other) {

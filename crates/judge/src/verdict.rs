@@ -877,6 +877,8 @@ mod tests {
         };
         let follows = grown([100.0, 400.0, 1500.0, 5000.0]);
         assert_eq!(follows.wall, Named::None);
+        let late = grown([100.0, 110.0, 120.0, 300.0]);
+        assert_eq!(late.wall, Named::None, "the last step follows the load");
         let waits = grown([100.0, 200.0, 250.0, 300.0]);
         assert_ne!(waits.wall, Named::None, "{}", waits.name);
         assert_eq!(waits.ceiling.unwrap().kind, CeilingKind::AtLeast);

@@ -280,7 +280,6 @@ impl Figure {
     pub fn heading(self) -> &'static str {
         match self {
             Self::Rate => "rate/s",
-            Self::Errors => "failed",
             Self::ClientCpu => "client us",
             Self::ServerCpu => "server us",
             other => other.name(),

@@ -127,7 +127,7 @@ impl Exporter {
         let facts = server_pid.and_then(|pid| probe::server_facts(pid, self.port, "metrics").ok());
         Sampler::start(Config {
             period_ns: PERIOD_NS,
-            // Nobody judges a window by them.
+            // No verdict is made of these readings, so no window needs them.
             window_ns: u64::MAX,
             server_pid,
             port: self.port,

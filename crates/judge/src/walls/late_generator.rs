@@ -28,6 +28,7 @@ use crate::gates::release::{self, Moved};
 use figures::Value;
 use model::figure::Figure;
 use model::histogram::Summary;
+use model::objective::Term;
 use model::punctual::is_moved;
 use model::units::{show_count, show_ns};
 
@@ -86,16 +87,16 @@ fn limits(case: &Case<'_>) -> bool {
     let requests = &case.point.requests;
     let planned = requests.planned.unwrap_or(requests.sent).max(1) as f64;
     let unsent = requests.unsent + requests.unaccounted;
-    !case.is_open() || bounds_times(case) || unsent as f64 > UNSENT_MAX * planned
+    !case.is_open() || latency_terms(case).next().is_some() || unsent as f64 > UNSENT_MAX * planned
 }
 
 /// Share of the planned requests that may be missing from a rate that is still the asked one.
 const UNSENT_MAX: f64 = 0.01;
 
-/// Whether the objective bounds a latency.
-fn bounds_times(case: &Case<'_>) -> bool {
+/// The terms of the objective that bound a latency.
+fn latency_terms<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a Term> {
     let terms = case.trial.expect.as_ref().map(|expect| expect.terms()).unwrap_or_default();
-    terms.iter().any(|term| term.figure.is_latency())
+    terms.iter().filter(|term| term.figure.is_latency())
 }
 
 /// Whether enough requests were late to be what moved a figure: half as many as exceed it. The
@@ -148,10 +149,8 @@ fn could_be(case: &Case<'_>, seen: Seen, moved: Moved) -> Seen {
 
 /// The figure that the generator delay moved.
 fn moved_asked(case: &Case<'_>) -> Option<Moved> {
-    let terms = case.trial.expect.as_ref().map(|expect| expect.terms()).unwrap_or_default();
-    let mut bounds = terms.iter().filter(|term| term.figure.is_latency());
-    let is_asked = bounds.clone().next().is_some();
-    let term = bounds.find_map(|term| {
+    let is_asked = latency_terms(case).next().is_some();
+    let term = latency_terms(case).find_map(|term| {
         let is_open = |moved: &Moved| {
             let value = Value::between(moved.low_ns as f64, moved.known_ns as f64);
             value.holds(term.relation, term.bound).is_none()

@@ -3,9 +3,10 @@
 //! Signals: share of responses with status 4xx or 503, how evenly the good responses arrive,
 //! threads that sleep for a time, and over a ramp the duration of a request at light load.
 //! Rule: over 5 % of the responses are refusals, but not all, and most refusals say 429, too many
-//! requests, or name a limit of requests in a header (RateLimit, X-RateLimit-*); beside a server
-//! with CPU to spare also Retry-After or x-envoy-overloaded: whatever is busy with refusing, the
-//! limiter limits the good ones. Or over a ramp: at a load of at most half, where as many were
+//! requests, or say in a header that no request is left (RateLimit, X-RateLimit-Remaining: 0):
+//! whatever is busy with refusing, the limiter limits the good ones. Or refusals ask to come back
+//! later (Retry-After, x-envoy-overloaded), the server has CPU to spare, and good responses arrive
+//! twice as evenly as by chance or in bursts that vary twice as much. Or over a ramp: at a load of at most half, where as many were
 //! refused, the rate of good responses was the same within 5 %, and the server used at most 75 % of
 //! the CPU time that it uses now; a CPU that limits good responses is as full there. Or as many are
 //! refused while the good responses arrive at least twice as evenly as if chance chose which
@@ -73,7 +74,8 @@ pub fn test(case: &Case<'_>) -> Test {
     if !server_slack {
         return counted(case).map_or(Test::NotSeen, Test::Seen);
     }
-    if names_it(case, &MAY_BE_FULL)
+    if refusal(case, asks_to_wait)
+        && is_no_chance(case)
         && let Some(seen) = announced(case)
     {
         return Test::Seen(with_steps(seen));
@@ -102,6 +104,24 @@ fn with_steps(seen: Seen) -> Seen {
     seen.next("repeat with another key (address, header, account): does the rate change?")
 }
 
+/// Evidence: how many responses refuse, and by which status where most have one.
+fn seen_refusals(case: &Case<'_>, share: f64) -> Seen {
+    let field = match says_so(case) {
+        true => {
+            "responses with status 4xx or 503, by which the server says that it counts requests"
+        }
+        false => "responses with status 4xx or 503",
+    };
+    Seen::default().with(
+        Family::HardCounter,
+        "client",
+        ("engine", ["status"]),
+        field,
+        format!("{}, {}", refused(case), percent(share)),
+        "over 5 %",
+    )
+}
+
 /// Share of the responses that are refusals, if there are many of them but not only refusals.
 fn refused_share(case: &Case<'_>) -> Option<f64> {
     let responses: u64 = case.point.status.values().sum();
@@ -123,30 +143,47 @@ pub(super) fn is_announced(case: &Case<'_>, _: &Seen) -> bool {
     says_so(case) || counts(case) || same_at_less_load(case).is_some()
 }
 
-/// Whether the server itself gives the reason for refusing: most refusals have status 429, or name
-/// a limit in a header.
+/// Whether the server itself gives the reason for refusing: most refusals have status 429, or say
+/// in a header that no request is left.
 fn says_so(case: &Case<'_>) -> bool {
     let too_many = case.point.status_codes.get("429").copied().unwrap_or(0);
-    refused_share(case).is_some() && 2 * too_many > refused(case) || names_it(case, &COUNTS)
+    refused_share(case).is_some() && 2 * too_many > refused(case) || refusal(case, has_none_left)
 }
 
-/// Headers that count requests: draft-ietf-httpapi-ratelimit-headers and its forerunners.
-const COUNTS: [&str; 4] = ["ratelimit", "x-ratelimit-", "x-rate-limit-", "x-envoy-ratelimited"];
-/// Headers that a server which is full sends too: RFC 9110 section 10.2.3, and Envoy's.
-const MAY_BE_FULL: [&str; 2] = ["retry-after", "x-envoy-overloaded"];
-
-/// Whether refusals have one of these headers, and good responses do not: many services count in
-/// every response.
-fn names_it(case: &Case<'_>, names: &[&str]) -> bool {
-    let has = |sample: &ResponseSample| {
-        let lines = sample.head.iter().map(|line| line.to_ascii_lowercase());
-        lines.into_iter().any(|line| names.iter().any(|name| line.starts_with(name)))
-    };
+/// Whether a refusal says so in its head.
+fn refusal(case: &Case<'_>, says: fn(&ResponseSample) -> bool) -> bool {
     let is_refusal = |sample: &&ResponseSample| matches!(sample.status, 429 | 503);
-    let (refusals, others): (Vec<_>, Vec<_>) = case.point.samples.iter().partition(is_refusal);
-    refused_share(case).is_some()
-        && refusals.iter().any(|sample| has(sample))
-        && !others.iter().any(|sample| has(sample))
+    let mut refusals = case.point.samples.iter().filter(is_refusal);
+    refused_share(case).is_some() && refusals.any(says)
+}
+
+/// Whether no request is left of a number that is counted. Services that count do so in every
+/// response, so the header alone says nothing. Source: draft-ietf-httpapi-ratelimit-headers and its
+/// forerunners; Envoy's `x-envoy-ratelimited` is in refusals only.
+fn has_none_left(sample: &ResponseSample) -> bool {
+    let remaining = ["ratelimit-remaining", "x-ratelimit-remaining", "x-rate-limit-remaining"];
+    let is_zero = |value: &str| value.trim() == "0";
+    let is_spent = |part: &str| {
+        part.split_once('=')
+            .is_some_and(|(key, value)| matches!(key.trim(), "remaining" | "r") && is_zero(value))
+    };
+    remaining.iter().any(|name| sample.header(name).is_some_and(is_zero))
+        || sample.header("ratelimit").is_some_and(|value| value.split([',', ';']).any(is_spent))
+        || sample.header("x-envoy-ratelimited").is_some()
+}
+
+/// Whether it asks to come back later, as a server that is full does too: RFC 9110 section 10.2.3,
+/// and Envoy's own.
+fn asks_to_wait(sample: &ResponseSample) -> bool {
+    ["retry-after", "x-envoy-overloaded"].iter().any(|name| sample.header(name).is_some())
+}
+
+/// Whether chance alone did not choose which requests are refused: good responses arrive at least
+/// twice as evenly as that would be, or in bursts, as from a limiter that lets so many through in
+/// each period.
+fn is_no_chance(case: &Case<'_>) -> bool {
+    let uneven = refused_share(case).and_then(|share| unevenness(case, share));
+    uneven.is_some_and(|uneven| uneven <= UNEVEN_MAX || uneven >= 1.0 / UNEVEN_MAX)
 }
 
 /// The rate of good responses was the same at half the load, where the server refused as well and
@@ -163,23 +200,14 @@ fn same_at_less_load(case: &Case<'_>) -> Option<Seen> {
             && is_idler
     };
     let light = case.ramp.iter().find(is_it)?;
-    let seen = Seen::default()
-        .with(
-            Family::HardCounter,
-            "client",
-            ("engine", ["status"]),
-            "responses with status 4xx or 503",
-            format!("{}, {}", refused(case), percent(share)),
-            "over 5 %",
-        )
-        .with(
-            Family::RampShape,
-            "client",
-            ("ramp", ["rate"]),
-            &format!("good responses at {} in flight, and here", light.load_size()),
-            format!("{}/s; {}/s", show_count(light.rate), show_count(case.point.rate)),
-            "the same within 5 %, at most 75 % of the CPU time there: something counts them",
-        );
+    let seen = seen_refusals(case, share).with(
+        Family::RampShape,
+        "client",
+        ("ramp", ["rate"]),
+        &format!("good responses at {} in flight, and here", light.load_size()),
+        format!("{}/s; {}/s", show_count(light.rate), show_count(case.point.rate)),
+        "the same within 5 %, at most 75 % of the CPU time there: something counts them",
+    );
     Some(seen)
 }
 
@@ -199,14 +227,7 @@ fn counts(case: &Case<'_>) -> bool {
 /// The evidence of a limiter that says so itself.
 fn announced(case: &Case<'_>) -> Option<Seen> {
     let share = refused_share(case)?;
-    let seen = Seen::default().with(
-        Family::HardCounter,
-        "client",
-        ("engine", ["status"]),
-        "responses with status 4xx or 503 that name the reason (429, or a header)",
-        format!("{}, {}", refused(case), percent(share)),
-        "over 5 %; the server says that something counts requests",
-    );
+    let seen = seen_refusals(case, share);
     let uneven = unevenness(case, share).filter(|uneven| *uneven <= UNEVEN_MAX);
     Some(uneven.map_or(seen.clone(), |uneven| with_evenness(case, seen, uneven)))
 }
@@ -246,15 +267,7 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
     if uneven > UNEVEN_MAX || is_one_target {
         return None;
     }
-    let seen = Seen::default().with(
-        Family::HardCounter,
-        "client",
-        ("engine", ["status"]),
-        "responses with status 4xx or 503",
-        format!("{}, {}", refused(case), percent(share)),
-        "over 5 %",
-    );
-    Some(with_evenness(case, seen, uneven))
+    Some(with_evenness(case, seen_refusals(case, share), uneven))
 }
 
 /// Responses that refuse. A server that says 500, 502 or 504 has failed; it has not refused.
@@ -419,8 +432,13 @@ pub(super) mod tests {
         uneven(&mut fixture);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it refills once a second");
         for (header, is_seen, is_beside_a_full_server) in [
-            ("X-RateLimit-Limit: 500", true, true),
-            ("RateLimit: limit=500, remaining=0", true, true),
+            ("X-RateLimit-Remaining: 0", true, true),
+            ("X-RateLimit-Remaining: 7", false, false),
+            ("X-RateLimit-Limit: 500", false, false),
+            ("RateLimit: limit=500, remaining=0, reset=1", true, true),
+            ("RateLimit: \"default\";r=0;t=1", true, true),
+            ("RateLimit: limit=500, remaining=20", false, false),
+            ("x-envoy-ratelimited: true", true, true),
             ("Retry-After: 1", true, false),
             ("x-envoy-overloaded: true", true, false),
             ("Server: nginx", false, false),
@@ -431,9 +449,13 @@ pub(super) mod tests {
             fixture.server_thread(0.97, 0.0);
             assert_eq!(seen(&fixture), is_beside_a_full_server, "{header}, a full server");
             fixture.server_thread(0.3, 0.0);
-            fixture.point.samples.push(sample(200, header));
-            assert!(!seen(&fixture), "{header} is in good responses too");
         }
+        fixture.point.samples = vec![sample(503, "Retry-After: 1")];
+        fixture.point.per_100ms = refusing().point.per_100ms;
+        for (at, tenth) in fixture.point.per_100ms.iter_mut().enumerate() {
+            *tenth = *tenth + (at as u64 * 7919) % 19 - 9;
+        }
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "chance refuses: a part is down");
     }
 
     #[test]

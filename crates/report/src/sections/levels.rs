@@ -60,7 +60,7 @@ fn filled(column: Column, cell: impl Fn(Account<'_>) -> String + 'static) -> Lev
 }
 
 /// A row for each level that has what the table is about: its load, the figures of the book, and
-/// what only it counts. Details are columns for those who look for evidence.
+/// what only it counts. From `Detail::Evidence` on there are more columns.
 pub(crate) fn table(run: &Run, about: About, detail: Detail) -> Option<Table> {
     let rows = about.rows(&run.record.points);
     let mut columns = load_columns(&rows);
@@ -92,7 +92,7 @@ pub(crate) fn phrases(point: &Point) -> Vec<String> {
     named.map(phrase).collect()
 }
 
-/// Whether a table is for those who look for evidence.
+/// Whether a table has the columns of `-v`.
 fn is_full(detail: Detail) -> bool {
     detail >= Detail::Evidence
 }
