@@ -510,10 +510,24 @@ pub fn percent(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Whose;
+    use super::*;
     use crate::fixture::Fixture;
     use model::facts::CpuAccounting;
     use model::reading::CpuShares;
+
+    #[test]
+    fn places_are_not_counted_by_requests_that_wait_for_an_acknowledgement() {
+        let fixture = Fixture::good();
+        let mut light = Fixture::point(1, 250.0);
+        light.service_ns.mean = Some(4_000_000);
+        let places = |light: &Point| {
+            let ramp = [light, &fixture.point];
+            Case { ramp: &ramp, ..fixture.case() }.places().map(|(places, _)| places)
+        };
+        assert_eq!(places(&light), Some(4.0), "1000/s of 4 ms each");
+        light.verdict.wall = Named::Wall(WallId::A7);
+        assert_eq!(places(&light), None);
+    }
 
     #[test]
     fn cpus_that_are_switched_off_do_no_work_and_are_not_spare() {

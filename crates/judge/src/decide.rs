@@ -215,6 +215,12 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
         // Two walls limit together; the odds are of one alone.
         return verdict;
     }
+    if is_delayed_by_others(case, verdict.wall) {
+        // What full CPUs show is then the others', and the verdict says so.
+        let full = SERVER.walls.iter().map(|listed| listed.wall);
+        let full = full.filter(|wall| relations::may_be_neighbours(case, *wall));
+        full.chain([WallId::S6]).for_each(|wall| speaking.leave_out(Named::Wall(wall)));
+    }
     verdict.alternatives = odds::alternatives(&speaking);
     let Named::Wall(wall) = verdict.wall else { return verdict };
     let is_it = |one: &&Alternative| one.wall == verdict.wall;
@@ -224,6 +230,13 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
         Some(rival) if own < ODDS_MIN * rival.share => doubted(wall, rival, verdict),
         _ => verdict,
     }
+}
+
+/// Whether requests wait at this wall, and other processes on the server's CPUs lengthen that.
+fn is_delayed_by_others(case: &Case<'_>, wall: Named) -> bool {
+    let Named::Wall(wall) = wall else { return false };
+    let is_crowded = SERVER.first_seen(case).is_some_and(|(first, _)| first == WallId::S6);
+    is_crowded && relates(case, WallId::S6, Relation::MayBe, wall)
 }
 
 /// Two walls show the same signals: neither is named.

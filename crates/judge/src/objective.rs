@@ -730,6 +730,24 @@ mod tests {
         assert_eq!(over("p99<1s", Vec::new())[0].why, "nothing was measured");
     }
 
+    #[test]
+    fn what_is_delivered_must_hold_at_every_level_and_the_least_is_shown() {
+        let level = |share: f64| {
+            let mut point = point();
+            let events = EventInfo { delivery_share: Some(share), ..EventInfo::default() };
+            point.subject = Subject::Events(events);
+            point
+        };
+        let found =
+            |shares: [f64; 3]| over("events.delivery>=90%", shares.map(level).to_vec()).remove(0);
+        let met = found([0.99, 0.95, 1.0]);
+        assert_eq!((met.met, met.measured), (Some(true), Some(0.95)));
+        assert_eq!(found([0.99, 0.85, 1.0]).met, Some(false));
+        let mut unknown = level(1.0);
+        unknown.subject = Subject::Events(EventInfo::default());
+        assert_eq!(over("events.delivery>=90%", vec![unknown])[0].met, None);
+    }
+
     /// Each of two levels was to be visited three times; a visit of 500/s waits for 16 ms.
     #[test]
     fn each_visit_that_was_asked_for_must_hold() {

@@ -210,6 +210,19 @@ mod tests {
     }
 
     #[test]
+    fn a_ramp_that_did_not_tell_is_not_proposed_again() {
+        let mut fixture = Fixture::good();
+        fixture.refuse(0.8);
+        let ramps = |case: &Case<'_>| {
+            let left = refusing(case, WallId::S1, Seen::default()).expect("it refuses");
+            left.seen.next.iter().any(|step| step.text().contains("ceiling ramp"))
+        };
+        assert!(ramps(&fixture.case()));
+        let ramp = [&fixture.point];
+        assert!(!ramps(&Case { ramp: &ramp, ..fixture.case() }));
+    }
+
+    #[test]
     fn threads_that_take_turns_are_a_lock_or_one_scheduler() {
         let mut fixture = Fixture::good();
         fixture.server_threads(&[(7, 0.4), (7, 0.35), (7, 0.24)]);

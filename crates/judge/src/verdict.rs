@@ -863,6 +863,27 @@ mod tests {
     }
 
     #[test]
+    fn a_full_pool_comes_before_the_neighbour_that_delays_it() {
+        use model::reading::Doing;
+        let mut fixture = Fixture::good();
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.99);
+        fixture.unread_at_server(0.6);
+        let asleep = |tid| (tid, 0.05, Doing::Timer, None);
+        let runs = |tid| (tid, 0.45, Doing::Running, None);
+        fixture.doing(&[asleep(1), asleep(2), runs(3), runs(4)]);
+        for thread in fixture.observed.server_threads.iter_mut().flatten() {
+            thread.wait = thread.run;
+        }
+        let pool = verdict(&mut fixture);
+        assert_eq!(pool.wall, Named::Wall(WallId::A2), "{}", pool.name);
+        let beside = pool.against.iter().any(|what| what.starts_with("other processes used"));
+        assert!(beside, "{:?}", pool.against);
+        fixture.unread_at_server(0.0);
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S6), "nothing waits for it");
+    }
+
+    #[test]
     fn a_rate_that_grows_far_less_than_the_load_is_no_ramp_without_a_wall() {
         let grown = |rates: [f64; 4]| {
             let loads = [1, 4, 16, 64];

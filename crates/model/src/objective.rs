@@ -396,6 +396,27 @@ mod tests {
     }
 
     #[test]
+    fn a_relation_holds_between_all_values_or_none_or_is_open() {
+        let of = |relation: Relation| {
+            let two = (2.0, 4.0);
+            let others = [(1.0, 1.5), (1.0, 2.0), (3.0, 3.0), (4.0, 5.0), (4.5, 5.0)];
+            others.map(|one| match relation.holds_between(one, two) {
+                Some(true) => 'y',
+                Some(false) => 'n',
+                None => '?',
+            })
+        };
+        assert_eq!(of(Relation::Below), ['y', '?', '?', 'n', 'n']);
+        assert_eq!(of(Relation::AtMost), ['y', 'y', '?', '?', 'n']);
+        assert_eq!(of(Relation::Above), ['n', 'n', '?', '?', 'y']);
+        assert_eq!(of(Relation::AtLeast), ['n', '?', '?', 'y', 'y']);
+        assert_eq!(of(Relation::Equal), ['n', '?', '?', '?', 'n']);
+        assert_eq!(of(Relation::Unequal), ['y', '?', '?', '?', 'y']);
+        assert!(Relation::Equal.holds(2.0, 2.0) && Relation::AtMost.holds(2.0, 2.0));
+        assert!(!Relation::Below.holds(2.0, 2.0) && !Relation::Unequal.holds(2.0, 2.0));
+    }
+
+    #[test]
     fn objectives_are_read_as_typed() {
         let all = "p99<2ms,errors<0.1%,p50<=800us,rate>=10k,mean<1.5ms,max<1s,status.5xx<0.01%,\
                    cpu.server<20us,events.delivery>=99.5%,service.p99_9<3ms,p99_99<250ns,\

@@ -638,7 +638,8 @@ mod tests {
         let mut verdict = fixtures::ramp_quota().record.verdict;
         let own = verdict.evidence[0].clone();
         let (source, field) = ("ramp".to_string(), "change of the rate with load".to_string());
-        let shape = Evidence { source, field, read: vec!["rate".to_string()], ..own.clone() };
+        let (read, value) = (vec!["rate".to_string()], "+0.1 %".to_string());
+        let shape = Evidence { source, field, read, value, ..own.clone() };
         verdict.evidence = vec![shape.clone(), own.clone()];
         assert!(reason_phrase(&verdict).contains(&own.value), "{}", reason_phrase(&verdict));
         verdict.evidence = vec![shape];

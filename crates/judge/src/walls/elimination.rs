@@ -221,6 +221,8 @@ mod tests {
         assert_eq!(named(&fixture, 2_000_000, 100_000, 1_000_000), Some(WallId::A1));
         assert_eq!(named(&fixture, 2_000_000, 100_000, 200_000), Some(WallId::A4));
         assert_eq!(named(&fixture, 2_000_000, 100_000, 2_000_000), Some(WallId::A2), "two");
+        let more_than_held = named(&fixture, 1_900_000, 100_000, 1_900_000);
+        assert_eq!(more_than_held, Some(WallId::A1), "one, and time in which it is not held");
     }
 
     #[test]
