@@ -6,22 +6,23 @@
 //! requests, or say in a header that no request is left (RateLimit, X-RateLimit-Remaining: 0):
 //! whatever is busy with refusing, the limiter limits the good ones. Or refusals ask to come back
 //! later (Retry-After, x-envoy-overloaded), the server has CPU to spare, and good responses arrive
-//! twice as evenly as by chance or in bursts that vary twice as much. Or over a ramp: at a load of at most half, where as many were
-//! refused, the rate of good responses was the same within 5 %, and the server used at most 75 % of
-//! the CPU time that it uses now; a CPU that limits good responses is as full there. Or as many are
-//! refused while the good responses arrive at least twice as evenly as if chance chose which
-//! request is refused (in a mix of targets, only if no target is refused twice as often as all
-//! together: a wrong path comes as evenly as the mix does). Beside a server without CPU to spare,
-//! that counts only if good requests are in flight for less than half of the time (their rate times
-//! their latency, by Little's law): a server that refuses because it is full has accepted requests
-//! in work. Or, over a ramp, both sides have CPU to spare, the rate no longer follows the load,
-//! threads that sleep for a time hold at least 70 % of the requests that the server has read,
-//! requests at light load take less than half of that, no limit of the host is seen, and no thread
-//! waits for storage all the time (A6). Or by elimination, over a ramp: the server calls no other
-//! service and holds the requests, and neither computes nor waits for storage; the first requests
-//! of the levels take less than 30 % of the time between two responses under load, so nothing that
-//! a request holds limits; and the requests of the lightest level take about as long as each other
-//! (standard deviation under half the mean), so the first ones were not the short ones of a mix.
+//! twice as evenly as by chance or in bursts that vary twice as much. Or over a ramp: at a load of
+//! at most half, where as many were refused, the rate of good responses was the same within 5 %,
+//! and the server used at most 75 % of the CPU time that it uses now; a CPU that limits good
+//! responses is as full there. Or as many are refused while the good responses arrive at least
+//! twice as evenly as if chance chose which request is refused (in a mix of targets, only if no
+//! target is refused twice as often as all together: a wrong path comes as evenly as the mix does).
+//! Beside a server without CPU to spare, that counts only if good requests are in flight for less
+//! than half of the time (their rate times their latency, by Little's law): a server that refuses
+//! because it is full has accepted requests in work. Or, over a ramp, both sides have CPU to spare,
+//! the rate no longer follows the load, threads that sleep for a time hold at least 70 % of the
+//! requests that the server has read, requests at light load take less than half of that, no limit
+//! of the host is seen, and no thread waits for storage all the time (A6). Or by elimination, over
+//! a ramp: the server calls no other service and holds the requests, and neither computes nor waits
+//! for storage; the first requests of the levels take less than 30 % of the time between two
+//! responses under load, so nothing that a request holds limits; and the requests of the lightest
+//! level take about as long as each other (standard deviation under half the mean), so the first
+//! ones were not the short ones of a mix.
 //! Mimics: M4 (a server that fails: chance chooses), A2 (workers sleep as long at any load), S1 and
 //! S2 (a full server that sheds load refuses too: with a status other than 429 both remain), S3 and
 //! K8 (limits of the host), C3 (the rate follows the load).
