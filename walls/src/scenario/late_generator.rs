@@ -23,8 +23,8 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     let every_ms = dice.real("every_ms", 140.0, 180.0);
     let rate = dice.whole("rate", 500, 900);
     // At least 30 of 180 requests are due during a stop of at least 30 ms, so a tenth of all waits
-    // for over 30 x (1 - 0.1 / 0.167) = 12 ms. Of the at most 36 requests that one stop leaves, eight
-    // workers have done the last in 9 ms: a punctual generator would see under 9 ms at p90.
+    // for over 30 x (1 - 0.1 / 0.167) = 12 ms. Of the at most 36 requests that one stop leaves,
+    // eight workers have done the last in 9 ms: a punctual generator would see under 9 ms at p90.
     let client = format!("load {{url}} -c 64 -R {rate} -d 3s --expect p90<11ms");
     let mut setup = Setup::new("--workers 8 --sleep 2ms", &client);
     setup.actors = vec![Actor::Pauser {
