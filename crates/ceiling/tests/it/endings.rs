@@ -138,17 +138,21 @@ fn a_server_that_dies_ends_the_run_with_a_partial_record() {
 #[test]
 fn a_server_that_is_stopped_is_found_by_what_never_comes() {
     let _turn = turn();
-    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:1ms"]);
-    let url = server.url("/");
-    let usual = ["load", &url, "-c", "4", "-d", "8", "-T", "1s", "--warmup", "0", "--json"];
-    let start = |more: &[&str]| {
-        let mut command = ceiling(&[&usual, more].concat());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-    };
-    let loads = [start(&[]), start(&["-R", "100"]), start(&["-p", "4", "--driver", "epoll"])];
-    wait_until("responses", || server.served() > 1000);
-    signal(server.pid, "STOP");
-    for child in loads {
+    let manners: [&[&str]; 3] = [&[], &["-R", "100"], &["-p", "4", "--driver", "epoll"]];
+    let loads = manners.map(|manner| {
+        let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:1ms"]);
+        let url = server.url("/");
+        let usual = ["load", &url, "-c", "4", "-d", "8", "-T", "1s", "--warmup", "0", "--json"];
+        let mut command = ceiling(&[&usual, manner].concat());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        (server, child)
+    });
+    // A load that no server has answered yet would say that the target never answered.
+    for (server, _) in &loads {
+        wait_until("responses", || server.served() > 20);
+        signal(server.pid, "STOP");
+    }
+    for (_server, child) in loads {
         let said = Finished::of(child.wait_with_output().unwrap());
         assert_eq!(said.code, 5, "{}", said.stderr);
         let record = said.record();
