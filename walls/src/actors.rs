@@ -15,6 +15,12 @@ use std::time::{Duration, Instant};
 /// Port of the listener that never accepts.
 pub const NEGLECTED_PORT: u16 = 8099;
 
+/// Compiles a crate of two thousand functions without end: the compiler's own threads come and go
+/// as in any build.
+const COMPILER: &str = "seq 2000 | sed 's/.*/pub fn f&(x: \\&[u64]) -> u64 { \
+    x.iter().map(|y| y ^ &).filter(|y| y % & < 7).sum() }/' > build.rs; \
+    while :; do rustc --crate-type lib -O build.rs -o build.rlib; done";
+
 /// A thread that is stopped when this value is dropped.
 pub struct Playing {
     stop: Arc<AtomicBool>,
@@ -38,10 +44,21 @@ pub fn start(
     server_port: u16,
 ) -> Result<Option<Running>> {
     let name = format!("actor-{number}");
-    let (host, cpus, weight, program, words) = match actor {
+    let this_program = || std::env::current_exe().context("no path of this program");
+    let shell = |line: &str| ("/bin/sh".into(), vec!["-c".to_owned(), line.to_owned()]);
+    let (host, cpus, weight, (program, words)) = match actor {
         Actor::Burner { cpu, weight } => {
-            let words = vec!["-c".to_owned(), "while :; do :; done".to_owned()];
-            (Host::Server, *cpu, Some(*weight), "/bin/sh".into(), words)
+            let loops = shell("while :; do :; done");
+            (Host::Server, cpu.to_string(), Some(*weight), loops)
+        }
+        Actor::Busy { cpu } => {
+            let words = ["burn", "--seed", &(cpu + 1).to_string()].map(str::to_owned);
+            (Host::Server, cpu.to_string(), None, (this_program()?, words.into()))
+        }
+        Actor::Build => {
+            let folder = stage.folder(&name)?;
+            let line = format!("cd {} && {COMPILER}", folder.display());
+            (Host::Server, "0-1".to_owned(), None, shell(&line))
         }
         Actor::Knocker { from, rate, burst, to } => {
             let address = match to {
@@ -52,20 +69,12 @@ pub fn start(
             let words = ["knock", &address, "--rate", &rate.to_string(), "--burst"];
             let mut words: Vec<String> = words.map(str::to_owned).into();
             words.push(burst.to_string());
-            let program = std::env::current_exe().context("no path of this program")?;
-            (*from, stage::cpu_of(*from), None, program, words)
+            (*from, stage::cpu_of(*from).to_string(), None, (this_program()?, words))
         }
         Actor::Pauser { .. } | Actor::FilesTaken { .. } => return Ok(None),
     };
     let allowance = Allowance { weight, ..Allowance::default() };
-    let seat = Seat {
-        host,
-        name: &name,
-        cpus: &cpus.to_string(),
-        allowance,
-        files: None,
-        place: Place::Host,
-    };
+    let seat = Seat { host, name: &name, cpus: &cpus, allowance, files: None, place: Place::Host };
     let mut command = stage.command(seat, &program, &words)?;
     Ok(Some(Running(command.stdout(Stdio::null()).spawn()?)))
 }
@@ -103,7 +112,9 @@ pub fn play(actor: &Actor, server: u32, client: u32) -> Option<Playing> {
         Actor::FilesTaken { after, left } => {
             Box::new(move |end| take_files(client, after, left, end))
         }
-        Actor::Burner { .. } | Actor::Knocker { .. } => return None,
+        Actor::Burner { .. } | Actor::Busy { .. } | Actor::Build | Actor::Knocker { .. } => {
+            return None;
+        }
     };
     let stop = Arc::new(AtomicBool::new(false));
     let end = stop.clone();

@@ -3,7 +3,7 @@
 use crate::catalogue;
 use crate::dice::Dice;
 use crate::label::Label;
-use crate::options::{Family, Hosts, RunOptions, Watch};
+use crate::options::{Family, Hosts, Noise, RunOptions, Watch};
 use crate::perform::perform;
 use crate::proof::Tested;
 use crate::scenario::Scenario;
@@ -23,6 +23,9 @@ pub fn run_all(options: &RunOptions) -> Result<()> {
     }
     if options.family.hosts() == Hosts::Machines && options.watch != Watch::Probe {
         bail!("with two machines only a probe on the server's machine can watch the server");
+    }
+    if options.family.hosts() == Hosts::Machines && options.noise != Noise::Quiet {
+        bail!("two machines have no noise of their own yet: leave out --noise");
     }
     let chosen = chosen(&options.only, options.family)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -91,7 +94,7 @@ pub fn one(
             .with_context(|| format!("cannot clear {}", folder.display()))?;
     }
     let mut dice = dice(scenario, draw, options);
-    let mut setup = (scenario.set_up)(&mut dice, 1.0);
+    let mut setup = (scenario.set_up)(&mut dice, 1.0).beside(options.noise);
     if options.family.hosts() == Hosts::Machines {
         setup = setup.lasting(LEVEL_OF_MACHINES_S);
     }
@@ -112,11 +115,16 @@ pub fn one(
         code: kept.code,
         watch: setup.watched(options.watch),
         hosts: options.family.hosts(),
+        noise: options.noise,
         said: kept.stderr,
         tested: None,
     };
-    if !options.no_proof && !stop.load(Ordering::Relaxed) {
-        let is_same = setup.client.words == setup.client.proof_words;
+    if let Some(proven) = &options.proven_in {
+        label.tested =
+            Label::read(&self::folder(proven, scenario.name, options.seed, draw))?.tested;
+    } else if !options.no_proof && !stop.load(Ordering::Relaxed) {
+        let is_same =
+            setup.client.words == setup.client.proof_words && options.noise == Noise::Quiet;
         let at_one = kept.record.as_ref().and_then(|record| measure.of(record));
         let at_one = if is_same { at_one } else { prove(scenario, draw, 1.0, options)? };
         label.tested = Some(test(scenario, draw, at_one, options, stop)?);

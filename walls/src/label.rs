@@ -1,6 +1,6 @@
 //! The label of a kept run, in a file next to it.
 
-use crate::options::{Hosts, Watch};
+use crate::options::{Hosts, Noise, Watch};
 use crate::proof::Tested;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,9 @@ pub struct Label {
     /// The hosts it ran on.
     #[serde(default)]
     pub hosts: Hosts,
+    /// What else ran on the CPUs of server and generator.
+    #[serde(default)]
+    pub noise: Noise,
     /// The standard error of ceiling.
     pub said: String,
     /// Results of the runs that prove the label; absent when it was not tested.
@@ -51,6 +54,14 @@ impl Label {
         fs::write(&path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
     }
 
+    /// The label of a draw in its folder.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(FILE);
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} is no label", path.display()))
+    }
+
     /// The labels below a folder with the folders they are in, in order.
     pub fn all_below(folder: &Path) -> Result<Vec<(PathBuf, Self)>> {
         let entries = fs::read_dir(folder)
@@ -59,11 +70,10 @@ impl Label {
         folders.sort();
         let mut labels = Vec::new();
         for folder in folders {
-            let path = folder.join(FILE);
-            let Ok(text) = fs::read_to_string(&path) else { continue };
-            let label = serde_json::from_str(&text)
-                .with_context(|| format!("{} is no label", path.display()))?;
-            labels.push((folder, label));
+            if folder.join(FILE).exists() {
+                let label = Self::read(&folder)?;
+                labels.push((folder, label));
+            }
         }
         Ok(labels)
     }

@@ -33,6 +33,7 @@ mod rejudge;
 mod score;
 mod table;
 
+mod burn;
 mod knock;
 mod ports;
 mod seat;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Action::Beside(options) => beside::print(&options),
         Action::Fit(options) => fit::run(&options),
         Action::Knock(options) => knock::run(&options),
+        Action::Burn(options) => burn::run(&options),
         Action::Carry(options) => {
             let one_way = Duration::from_micros(options.one_way_us);
             stage::carry([&options.one, &options.other], one_way, options.lost)

@@ -34,6 +34,9 @@ pub enum Action {
     /// (used by scenarios) Start connections and never finish them
     #[command(hide = true)]
     Knock(KnockOptions),
+    /// (used by scenarios) Burn CPU time in spells of random length
+    #[command(hide = true)]
+    Burn(BurnOptions),
     /// (used by scenarios) Carry packets between two devices, with a delay
     #[command(hide = true)]
     Carry(CarryOptions),
@@ -106,6 +109,30 @@ pub enum Watch {
     Both,
 }
 
+/// What else runs on the CPUs of server and generator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Noise {
+    /// Nothing that a scenario does not ask for
+    #[default]
+    Quiet,
+    /// On each CPU a process that burns 30 % of it, in spells of random length
+    Burners,
+    /// A compiler, one optimised build after another, on all CPUs
+    Build,
+}
+
+impl Noise {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quiet => "quiet",
+            Self::Burners => "burners",
+            Self::Build => "a build",
+        }
+    }
+}
+
 /// Which draws, and where they are kept.
 #[derive(Debug, Args)]
 pub struct RunOptions {
@@ -140,14 +167,20 @@ pub struct RunOptions {
     /// How the server is watched
     #[arg(long, value_enum, default_value_t)]
     pub watch: Watch,
+    /// What else runs during the kept runs; proofs of labels are made without it
+    #[arg(long, value_enum, default_value_t)]
+    pub noise: Noise,
+    /// Take the proof of a label from the same draw kept there, instead of making it
+    #[arg(long, value_name = "DIR")]
+    pub proven_in: Option<PathBuf>,
 }
 
 /// Which runs to judge.
 #[derive(Debug, Args)]
 pub struct ScoreOptions {
-    /// Directory that `walls run` kept, with seeds that the odds were not counted in
+    /// Directories that `walls run` kept, with seeds that the odds were not counted in
     #[arg(value_name = "DIR", default_value = "out/walls")]
-    pub runs: PathBuf,
+    pub runs: Vec<PathBuf>,
     /// Print every draw
     #[arg(long)]
     pub all: bool,
@@ -203,6 +236,17 @@ pub struct CarryOptions {
     /// Share of the packets that are dropped
     #[arg(long, default_value_t = 0.0)]
     pub lost: f64,
+}
+
+/// Time that a process burns.
+#[derive(Debug, Args)]
+pub struct BurnOptions {
+    /// Share of the time
+    #[arg(long, default_value_t = 0.3)]
+    pub share: f64,
+    /// Seed of the lengths of its spells
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
 }
 
 /// Source ports to try.

@@ -3,7 +3,7 @@
 
 use crate::baseline;
 use crate::label::Label;
-use crate::options::Hosts;
+use crate::options::{Hosts, Noise};
 use crate::ordinary;
 use crate::rejudge::{Experiments, Sight, judged};
 use crate::scenario::{Scenario, Truth};
@@ -72,6 +72,8 @@ pub struct Scored {
     pub hosts: Hosts,
     /// Where the server ran, if the scenario draws that: a name of [`ordinary::PLACES`].
     pub place: Option<&'static str>,
+    /// What else ran on its CPUs.
+    pub noise: Noise,
     /// Whether the label was tested and does not hold.
     pub standing: Standing,
     /// Word and mark by judge, in the order of [`Judge::ALL`]; absent without a record, or if the
@@ -106,8 +108,8 @@ pub fn score(scenario: &'static Scenario, label: &Label, run: Option<&Run>) -> S
     };
     let place = label.parameters.get("placement").map(|place| *place as usize);
     let place = place.and_then(|place| ordinary::PLACES.get(place)).copied();
-    let Label { seed, draw, hosts, .. } = *label;
-    Scored { scenario, seed, draw, hosts, place, standing, marks }
+    let Label { seed, draw, hosts, noise, .. } = *label;
+    Scored { scenario, seed, draw, hosts, place, noise, standing, marks }
 }
 
 fn mark_of(judge: Judge, scenario: &Scenario, run: &Run) -> Option<(String, Mark)> {
@@ -129,6 +131,9 @@ fn of_one(truth: Truth, named: Named) -> (String, Mark) {
     (named.word().to_owned(), mark_walls(truth, named, &[]))
 }
 
+/// Other processes on the CPUs of server and generator: they limit together with what they delay.
+const NEIGHBOURS: [WallId; 2] = [WallId::S6, WallId::C11];
+
 /// Compares a verdict with the truth.
 fn mark(truth: Truth, verdict: &Verdict) -> Mark {
     mark_walls(truth, verdict.wall, &verdict.also)
@@ -145,7 +150,11 @@ fn mark_walls(truth: Truth, named: Named, also: &[WallId]) -> Mark {
         (Truth::Both(one, other), Named::Wall(wall)) => {
             (wall == one && also.contains(&other)) || (wall == other && also.contains(&one))
         }
-        (_, Named::Wall(wall)) => accepted.contains(&wall),
+        // Beside a neighbour, what would limit without it is named first.
+        (_, Named::Wall(wall)) => {
+            let beside = also.iter().filter(|also| NEIGHBOURS.contains(also));
+            beside.chain([&wall]).any(|wall| accepted.contains(wall))
+        }
     };
     if is_right { Mark::Correct } else { Mark::Wrong }
 }
@@ -178,5 +187,9 @@ mod tests {
         assert_eq!(of(WallId::S3, &[WallId::C1]), Mark::Correct);
         assert_eq!(of(WallId::S3, &[]), Mark::Wrong);
         assert_eq!(of(WallId::S3, &[WallId::S1]), Mark::Wrong);
+        let beside = |truth| mark_walls(truth, Named::Wall(WallId::S1), &[WallId::S6]);
+        assert_eq!(beside(Truth::Wall(&[WallId::S6])), Mark::Correct);
+        assert_eq!(beside(Truth::Wall(&[WallId::S1])), Mark::Correct);
+        assert_eq!(beside(Truth::Wall(&[WallId::S2])), Mark::Wrong);
     }
 }

@@ -1,7 +1,7 @@
 //! One run as data: the programs, their hosts and their limits.
 
 use crate::dice::Dice;
-use crate::options::Watch;
+use crate::options::{Noise, Watch};
 use std::time::Duration;
 
 /// One of the hosts of the stage.
@@ -106,6 +106,13 @@ pub enum Actor {
         /// Weight of the group.
         weight: u64,
     },
+    /// Burns a third of a CPU in spells of random length, with the weight of a server.
+    Busy {
+        /// CPU.
+        cpu: u32,
+    },
+    /// Compiles one crate after another, on all CPUs, with the weight of a server.
+    Build,
     /// Stops a process repeatedly.
     Pauser {
         /// Whose: the server's or the generator's.
@@ -250,6 +257,16 @@ impl Setup {
             if seconds.is_some_and(|seconds| seconds < seconds_min) {
                 *last = format!("{seconds_min}s");
             }
+        }
+        self
+    }
+
+    /// The setup beside other work.
+    pub fn beside(mut self, noise: Noise) -> Self {
+        match noise {
+            Noise::Quiet => {}
+            Noise::Burners => self.actors.extend([0, 1].map(|cpu| Actor::Busy { cpu })),
+            Noise::Build => self.actors.push(Actor::Build),
         }
         self
     }

@@ -3,7 +3,7 @@
 use crate::baseline::{CHECKLIST, HIGHEST};
 use crate::catalogue;
 use crate::label::Label;
-use crate::options::{Hosts, ScoreOptions};
+use crate::options::{Hosts, Noise, ScoreOptions};
 use crate::ordinary;
 use crate::scenario::Scenario;
 use crate::score::{Judge, Mark, Scored, Standing, score};
@@ -105,7 +105,16 @@ fn rows(scored: &[Scored]) -> Vec<Vec<String>> {
         }
         rows.push(row);
     }
-    rows.extend(ordinary::PLACES.iter().filter_map(|place| place_row(scored, place)));
+    let places = ordinary::PLACES.iter().filter_map(|place| {
+        some_row(scored, format!("placement: {place}"), |one| one.place == Some(place))
+    });
+    rows.extend(places);
+    for noise in [Noise::Quiet, Noise::Burners, Noise::Build] {
+        if scored.iter().any(|one| one.noise != Noise::Quiet) {
+            let name = format!("beside: {}", noise.name());
+            rows.extend(some_row(scored, name, |one| one.noise == noise));
+        }
+    }
     let cells = [
         ("all", Tally::cell as fn(Tally) -> String),
         ("share", Tally::shares),
@@ -121,13 +130,17 @@ fn rows(scored: &[Scored]) -> Vec<Vec<String>> {
     rows
 }
 
-/// The draws of one placement; nothing if scenarios draw no placement.
-fn place_row(scored: &[Scored], place: &'static str) -> Option<Vec<String>> {
-    let there = || scored.iter().filter(move |one| one.place == Some(place));
-    there().next()?;
-    let mut row = vec![format!("placement: {place}"), String::new()];
-    row.extend(left_out(there()));
-    let counted = || there().filter(|one| one.standing == Standing::Holds);
+/// Some of the draws; nothing if there are none.
+fn some_row(
+    scored: &[Scored],
+    name: String,
+    is_one: impl Fn(&Scored) -> bool + Copy,
+) -> Option<Vec<String>> {
+    let of = || scored.iter().filter(move |one| is_one(one));
+    of().next()?;
+    let mut row = vec![name, String::new()];
+    row.extend(left_out(of()));
+    let counted = || of().filter(|one| one.standing == Standing::Holds);
     row.extend((0..Judge::ALL.len()).map(|judge| tally(counted(), judge).cell()));
     Some(row)
 }
@@ -276,7 +289,8 @@ fn machine() -> String {
 pub fn print(options: &ScoreOptions) -> Result<()> {
     let mut scored = Vec::new();
     let mut when = Vec::new();
-    for (folder, label) in Label::all_below(&options.runs)? {
+    let below: Result<Vec<_>> = options.runs.iter().map(|runs| Label::all_below(runs)).collect();
+    for (folder, label) in below?.into_iter().flatten() {
         if judge::odds::seeds().contains(&label.seed) {
             bail!(
                 "{} is of seed {}, in which the odds of the judge were counted: score another",
@@ -296,7 +310,7 @@ pub fn print(options: &ScoreOptions) -> Result<()> {
         scored.push(score(scenario, &label, run.as_ref()));
     }
     if scored.is_empty() {
-        bail!("no labels in {}; walls run makes them", options.runs.display());
+        bail!("no labels in {:?}; walls run makes them", options.runs);
     }
     scored.sort_by_key(|one| {
         let place = catalogue::all().position(|known| known.name == one.scenario.name);
@@ -326,6 +340,7 @@ mod tests {
             draw: 0,
             hosts: Hosts::Namespaces,
             place: None,
+            noise: Noise::Quiet,
             standing,
             marks: vec![Some(("S3".to_owned(), mark)); Judge::ALL.len()],
         };

@@ -355,13 +355,18 @@ impl<'a> Case<'a> {
     pub fn neighbours(&self) -> Option<f64> {
         let cpus = self.server_cpus()?;
         let shares = self.cpus(Whose::Server, &cpus)?;
-        let count = shares.len() as f64;
-        let busy: f64 = shares.iter().map(CpuShare::busy).sum();
-        let of_none = |cpu: &CpuShare| cpu.shares.softirq + cpu.shares.irq + cpu.shares.steal;
-        let of_none: f64 = shares.iter().map(of_none).sum();
         let client = self.observed.client_cpus().filter(|_| self.shares_cpus()).unwrap_or(0.0);
         let server = self.far().server_cpus().unwrap_or(0.0);
-        Some(((busy - of_none - server - client) / count).max(0.0))
+        Some(used_by_others(&shares, server + client))
+    }
+
+    /// Share of the CPUs that the generator may use that other processes used: not the generator,
+    /// interrupts, the hypervisor or a watched server.
+    pub fn client_neighbours(&self) -> Option<f64> {
+        let shares = self.cpus(Whose::Client, &self.client_cpus())?;
+        let client = self.observed.client_cpus()?;
+        let server = self.far().server_cpus().filter(|_| self.shares_cpus()).unwrap_or(0.0);
+        Some(used_by_others(&shares, server + client))
     }
 
     /// Increase of a TCP counter of the generator's namespace over the window.
@@ -467,6 +472,15 @@ impl<'a> Case<'a> {
     pub fn errors(&self, class: ErrorClass) -> u64 {
         self.point.errors_of(class).unwrap_or(0)
     }
+}
+
+/// Share of these CPUs that is used, but not by these CPUs' worth of known processes, interrupts or
+/// the hypervisor.
+fn used_by_others(cpus: &[CpuShare], known: f64) -> f64 {
+    let of_processes =
+        |cpu: &CpuShare| cpu.busy() - cpu.shares.softirq - cpu.shares.irq - cpu.shares.steal;
+    let used: f64 = cpus.iter().map(of_processes).sum();
+    ((used - known) / cpus.len().max(1) as f64).max(0.0)
 }
 
 /// CPUs of a host that we may use: allowed and online.

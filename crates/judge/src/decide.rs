@@ -4,7 +4,7 @@
 //! CPUs on either side, the application, the path. Then come the odds: a wall is not named when
 //! another wall causes the same signals about as often.
 
-use crate::case::{Case, percent};
+use crate::case::{Case, SLACK, percent};
 use crate::gates;
 use crate::next::{look_at, ramp_command, what_would_tell};
 use crate::odds::{self, Speaking};
@@ -20,8 +20,10 @@ use model::load::Question;
 use model::objective::ObjectiveStanding;
 use model::run::Residence;
 use model::step::Step;
+use model::units::show_fixed;
 use model::verdict::{Alternative, Ceiling, CeilingKind, Confidence, GateId, Named, Verdict};
 use model::wall::{Side, WallId};
+use observe::ThreadShare;
 use std::slice;
 
 /// Gates that do not touch a counter: a generator that is late, or stamps late, changes no count.
@@ -63,14 +65,16 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
     // A generator that is frozen, late or throttled breaks accounts: the cause is named, not the
     // symptom.
     let client = CLIENT.first_seen(case);
+    if let Some((WallId::C11, seen)) = &client
+        && is_only_late(case)
+        && let Some(verdict) = beyond_late(case, seen, ramp)
+    {
+        return verdict;
+    }
     if let (None, Some((wall, seen))) = (&client, ACCOUNTS.first_seen(case)) {
         return invalid(case, wall, seen);
     }
-    let server = SERVER.first_seen(case);
-    let server = server.map(|(wall, seen)| {
-        let seen = add_queue(add_ramp(seen, ramp, wall), case);
-        (wall, add_explained(seen, case))
-    });
+    let server = server_side(case, ramp);
     let is_at_limit = client.is_some();
     let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
     match (client, server) {
@@ -91,6 +95,31 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             None => no_heat(case, ramp),
         },
     }
+}
+
+/// What the server's CPUs and memory show.
+fn server_side(case: &Case<'_>, ramp: Option<&RampSays>) -> Option<(WallId, Seen)> {
+    let (wall, seen) = SERVER.first_seen(case)?;
+    let seen = add_queue(add_ramp(seen, ramp, wall), case);
+    Some((wall, add_explained(seen, case)))
+}
+
+/// The wall of the server or the path, where other processes make the generator late and no more:
+/// that lengthens what a request takes, and leaves the wall what it is.
+fn beyond_late(case: &Case<'_>, late: &Seen, ramp: Option<&RampSays>) -> Option<Verdict> {
+    let (wall, verdict) = match server_side(case, ramp) {
+        Some((wall, seen)) => (wall, busy(case, wall, seen, ramp)),
+        None => {
+            let (wall, seen) = waiting(case)?;
+            (wall, named(case, wall, add_ramp(seen, ramp, wall)))
+        }
+    };
+    let is_named = matches!(verdict.wall, Named::Wall(_));
+    let evidence = late.findings.iter().map(|one| &one.evidence);
+    let shown: Vec<_> = evidence.map(|one| format!("{} {}", one.field, one.value)).collect();
+    let what = format!("{}: an idle host would raise the rate, but {wall} stays", shown.join(", "));
+    let against = std::iter::once(what).chain(verdict.against).collect();
+    is_named.then_some(Verdict { against, ..verdict })
 }
 
 /// The server's CPUs or memory look like a wall, and the generator does not.
@@ -116,6 +145,7 @@ fn busy(case: &Case<'_>, wall: WallId, seen: Seen, ramp: Option<&RampSays>) -> V
     }
     match wall {
         _ if waits == Waits::No && case.is_open() => no_heat(case, ramp),
+        WallId::S6 => both(case, (wall, seen), without_others(case)),
         _ if is_crowded(case, wall) => crowded(case, wall, seen),
         _ if waits != Waits::No && seen.is_more_than_utilisation() => named(case, wall, seen),
         _ => only_busy(case, wall, seen),
@@ -176,6 +206,10 @@ fn last_resort(case: &Case<'_>, verdict: Verdict) -> Verdict {
         return verdict;
     }
     let Some((wall, seen)) = MEASUREMENT.first_seen(case) else { return verdict };
+    if wall == WallId::M3 && by_others(case).is_some() {
+        // Others that come and go change the rate; that it changed is no news then.
+        return Verdict { next: verdict.next, ..unknown(case, seen) };
+    }
     Verdict {
         wall: Named::Wall(wall),
         name: wall.name().to_string(),
@@ -215,6 +249,12 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
         // Two walls limit together; the odds are of one alone.
         return verdict;
     }
+    if verdict.side != Side::Client && is_only_late(case) {
+        // What makes the generator late is said beside the wall.
+        for wall in [WallId::C11, WallId::C4] {
+            speaking.leave_out(Named::Wall(wall));
+        }
+    }
     if is_delayed_by_others(case, verdict.wall) {
         // What full CPUs show is then the others', and the verdict says so.
         let full = SERVER.walls.iter().map(|listed| listed.wall);
@@ -230,6 +270,12 @@ fn weighed(case: &Case<'_>, mut verdict: Verdict) -> Verdict {
         Some(rival) if own < ODDS_MIN * rival.share => doubted(wall, rival, verdict),
         _ => verdict,
     }
+}
+
+/// Whether other processes make the generator late, and no more.
+fn is_only_late(case: &Case<'_>) -> bool {
+    let first = CLIENT.first_seen(case).map(|(wall, _)| wall);
+    first == Some(WallId::C11) && !walls::is_generator_full(case)
 }
 
 /// Whether requests wait at this wall, and other processes on the server's CPUs lengthen that.
@@ -334,17 +380,18 @@ fn named(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
     }
 }
 
-fn both(case: &Case<'_>, client: (WallId, Seen), server: (WallId, Seen)) -> Verdict {
-    let (mut seen, more) = (server.1, client.1);
+/// Two walls that limit together, the one to name first last.
+fn both(case: &Case<'_>, other: (WallId, Seen), first: (WallId, Seen)) -> Verdict {
+    let (mut seen, more) = (first.1, other.1);
     seen.findings.extend(more.findings);
     seen.against.extend(more.against);
     seen.next.splice(0..0, more.next);
     Verdict {
-        wall: Named::Wall(server.0),
-        name: format!("{} and {} together", server.0.name(), client.0.name()),
-        side: if client.0.side() == server.0.side() { server.0.side() } else { Side::Unknown },
+        wall: Named::Wall(first.0),
+        name: format!("{} and {} together", first.0.name(), other.0.name()),
+        side: if other.0.side() == first.0.side() { first.0.side() } else { Side::Unknown },
         confidence: Confidence::CoLimited,
-        also: vec![client.0],
+        also: vec![other.0],
         ceiling: ceiling(&[case.point], CeilingKind::AtLeast),
         ..empty(case, seen)
     }
@@ -368,8 +415,22 @@ fn is_crowded(case: &Case<'_>, wall: WallId) -> bool {
         && case.neighbours().is_some_and(|share| share > CROWDED)
 }
 
-/// Other processes use the server's CPUs and may be the wall.
+/// What would limit a server without the others on its CPUs, which it always wants: those CPUs.
+fn without_others(case: &Case<'_>) -> (WallId, Seen) {
+    let own = SERVER.walls.iter().filter(|one| relations::may_be_neighbours(case, one.wall));
+    let mut seen = own.filter_map(|listed| match listed.ask(case) {
+        Test::Seen(seen) => Some((listed.wall, seen)),
+        Test::NotSeen | Test::Untested => None,
+    });
+    seen.next().unwrap_or_else(|| (walls::busiest(case), Seen::default()))
+}
+
+/// Other processes use the server's CPUs: beside its own threads if those want all of the time,
+/// else they may be the wall.
 fn crowded(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
+    if let Some(others) = walls::beside_neighbours(case) {
+        return both(case, (WallId::S6, others), (wall, seen));
+    }
     let share = percent(case.neighbours().unwrap_or(0.0));
     seen.against.push(format!(
         "it looks like {} ({wall}), but other processes used {share} of the server's CPUs",
@@ -558,8 +619,41 @@ fn none(case: &Case<'_>, seen: Seen) -> Verdict {
     }
 }
 
-fn unknown(case: &Case<'_>, seen: Seen) -> Verdict {
-    Verdict { ceiling: ceiling(&[case.point], CeilingKind::AtLeast), ..empty(case, seen) }
+fn unknown(case: &Case<'_>, mut seen: Seen) -> Verdict {
+    let others = by_others(case);
+    if others.is_some() {
+        let again = "repeat while nothing else uses these CPUs (top shows what does), or on \
+                     another host: that would tell";
+        seen.next.insert(0, again.into());
+    }
+    let undecided =
+        Verdict { ceiling: ceiling(&[case.point], CeilingKind::AtLeast), ..empty(case, seen) };
+    Verdict { name: others.unwrap_or(undecided.name), ..undecided }
+}
+
+/// What other processes took of the CPUs of the host that lost most to them, where its threads
+/// waited for them: `other processes used 1.2 of the 2 CPUs of the server`.
+fn by_others(case: &Case<'_>) -> Option<String> {
+    let is_delayed = |threads: Vec<&ThreadShare>| {
+        let wanted: f64 = threads.iter().map(|thread| thread.wanted()).sum();
+        threads.iter().map(|thread| thread.wait).sum::<f64>() > (1.0 - SLACK) * wanted
+    };
+    let of_server = case.far().server_threads.iter().flatten().collect();
+    let server = case.neighbours().zip(case.server_cpus()).filter(|_| is_delayed(of_server));
+    let server = server.map(|(share, cpus)| (share, cpus.len(), "server"));
+    let client = case.client_neighbours().zip(case.workers());
+    let client = client.filter(|(_, workers)| is_delayed(workers.clone()));
+    let client = client.map(|(share, _)| (share, case.client_cpus().len(), "generator"));
+    let hosts = [server, client].into_iter().flatten();
+    let (share, cpus, of) = hosts
+        .filter(|one| one.0 > CROWDED)
+        .reduce(|one, other| if other.0 > one.0 { other } else { one })?;
+    let used = show_fixed(share * cpus as f64, 1);
+    let what = match cpus {
+        1 => format!("the CPU of the {of}"),
+        _ => format!("the {cpus} CPUs of the {of}"),
+    };
+    Some(format!("other processes used {used} of {what}, and that hides what limits"))
 }
 
 /// No wall is named over a flat ramp. If the generator had slack, the rate is still a ceiling.

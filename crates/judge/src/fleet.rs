@@ -48,7 +48,7 @@ pub(crate) fn apply(mut verdict: Verdict, point: &Point) -> Verdict {
         },
     );
     let fix = match wall {
-        WallId::C1 | WallId::C2 | WallId::C4 | WallId::C9 | WallId::C10 => {
+        WallId::C1 | WallId::C2 | WallId::C4 | WallId::C9 | WallId::C10 | WallId::C11 => {
             "add agents, or give these agents more CPUs"
         }
         _ => "add agents, or raise this limit on the hosts of these agents",

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_on_the_servers_cpus_make_it_unknown() {
+    fn neighbours_on_the_servers_cpus_are_named_after_what_would_limit_without_them() {
         let mut fixture = Fixture::good();
         fixture.cpu(0, 0.99);
         fixture.cpu(1, 0.99);
@@ -441,8 +441,18 @@ mod tests {
         fixture.unread_at_server(0.5);
         assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S1), "the server alone");
         fixture.server_thread(0.6, 0.9);
-        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S6), "it waits for its turn");
-        fixture.server_thread(1.2, 0.1);
+        let beside = |verdict: Verdict| (verdict.wall, verdict.also, verdict.confidence);
+        let both = |own| (Named::Wall(own), vec![WallId::S6], Confidence::CoLimited);
+        assert_eq!(beside(verdict(&mut fixture)), both(WallId::S1), "it waits for its turn");
+        fixture.worker(0.05, 0.0);
+        fixture.server_threads(&[(7, 0.75), (8, 0.75)]);
+        for thread in fixture.observed.server_threads.iter_mut().flatten() {
+            thread.wait = 0.2;
+        }
+        assert_eq!(beside(verdict(&mut fixture)), both(WallId::S1), "it would use all of them");
+        for thread in fixture.observed.server_threads.iter_mut().flatten() {
+            (thread.run, thread.wait) = (0.6, 0.05);
+        }
         let crowded = verdict(&mut fixture);
         assert_eq!(crowded.wall, Named::Unknown);
         assert!(crowded.against[0].contains("other processes"), "{:?}", crowded.against);
@@ -880,7 +890,32 @@ mod tests {
         let beside = pool.against.iter().any(|what| what.starts_with("other processes used"));
         assert!(beside, "{:?}", pool.against);
         fixture.unread_at_server(0.0);
-        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S6), "nothing waits for it");
+        let also = verdict(&mut fixture).also;
+        assert_eq!(also, [WallId::S6], "nothing waits for it");
+    }
+
+    #[test]
+    fn a_pool_stays_the_wall_of_a_generator_that_others_make_late() {
+        use model::reading::Doing;
+        let mut fixture = Fixture::good();
+        fixture.trial.cpus = vec![1];
+        fixture.unread_at_server(0.6);
+        let asleep = |tid| (tid, 0.05, Doing::Timer, None);
+        fixture.doing(&[asleep(1), asleep(2), asleep(3), asleep(4)]);
+        fixture.cpu(1, 0.99);
+        fixture.worker(0.10, 0.10);
+        let point = &mut fixture.point;
+        point.unseen_ns = Some(Summary { max: Some(20_000_000), ..Summary::default() });
+        let mean = point.latency_ns.mean.map(|mean_ns| mean_ns / 2);
+        point.latency_punctual_ns = Some(Summary { mean, ..point.latency_ns.clone() });
+        let pool = verdict(&mut fixture);
+        assert_eq!(pool.wall, Named::Wall(WallId::A2), "{}", pool.name);
+        assert!(pool.against[0].contains("but A2 stays"), "{:?}", pool.against);
+        fixture.unread_at_server(0.0);
+        let late = verdict(&mut fixture);
+        assert_eq!(late.wall, Named::Wall(WallId::C11), "nothing waits: {late:?}");
+        fixture.cpu(1, 0.20);
+        assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::C4), "nobody else");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod blocked_log;
 mod client_cpu;
 mod client_files;
 mod client_link;
+mod client_neighbours;
 mod client_packets;
 mod client_ports;
 mod client_reads;
@@ -63,10 +64,12 @@ mod shaping;
 mod waiting;
 mod windows;
 
+pub(crate) use client_neighbours::is_full as is_generator_full;
 pub(crate) use limiter::refused_beside;
 pub(crate) use loss::resent;
 pub(crate) use memory::unexplained as unexplained_stalls;
 pub(crate) use most_requests::at_most_requests;
+pub(crate) use neighbours::beside as beside_neighbours;
 pub(crate) use predicts::{CLIENT_CAN, LOAD, LOAD_LIMITS, Predicts, SERVER_CPU, SOMETHING_WAITS};
 pub(crate) use server_cpu::busiest;
 pub(crate) use server_thread::takes_turns;
@@ -346,6 +349,7 @@ pub const MEASUREMENT: WallGroup = WallGroup {
 /// The generator's punctuality and CPU, and how fast it reads.
 pub const CLIENT: WallGroup = WallGroup {
     walls: &[
+        wall!(C11, client_neighbours),
         wall!(C4, late_generator).needs(Needs::Engine),
         wall!(C1, client_cpu).predicts(CLIENT_CPU),
         wall!(C2, client_thread).predicts(CLIENT_LOOPS),

@@ -9,7 +9,7 @@ use model::wall::WallId;
 /// See the module.
 pub const SCENARIO: Scenario = Scenario {
     name: "generator-neighbour",
-    truth: Truth::Wall(&[WallId::C1]),
+    truth: Truth::Wall(&[WallId::C11]),
     construction: "generator pinned to a CPU with a busy loop of greater weight",
     trap: "the generator runs little: it seems to have slack",
     proof: Proof::Moves(Measure::Rate),

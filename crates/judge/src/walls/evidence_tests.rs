@@ -39,7 +39,7 @@ impl Scene {
     fn says(&mut self, wall: WallId) -> bool {
         let verdict = self.verdict();
         let Some(offered) = OFFERED.walls.iter().find(|listed| listed.wall == wall) else {
-            return verdict.wall == Named::Wall(wall);
+            return verdict.wall == Named::Wall(wall) || verdict.also.contains(&wall);
         };
         let Test::Seen(seen) = self.judged(offered.test) else { return false };
         verdict.wall == Named::None && verdict.evidence.contains(&seen.findings[0].evidence)

@@ -43,6 +43,16 @@ fn moved_by_delay(case: &Case<'_>) -> Option<Moved> {
     moved.filter(|moved| !case.is_open() || is_late_enough(case, *moved))
 }
 
+/// The figure that the generator delay moved, where that limited what was asked for.
+fn limiting(case: &Case<'_>) -> Option<Moved> {
+    moved_by_delay(case).filter(|_| limits(case))
+}
+
+/// Whether the generator was so late that it limited what was asked for.
+pub(super) fn limited(case: &Case<'_>) -> bool {
+    case.point.latency_ns.count > 0 && limiting(case).is_some()
+}
+
 pub fn test(case: &Case<'_>) -> Test {
     if !is_about_time(case) {
         return Test::NotSeen;
@@ -50,7 +60,7 @@ pub fn test(case: &Case<'_>) -> Test {
     if case.point.latency_ns.count == 0 {
         return Test::Untested;
     }
-    let Some(moved) = moved_by_delay(case).filter(|_| limits(case)) else { return Test::NotSeen };
+    let Some(moved) = limiting(case) else { return Test::NotSeen };
     let (low, high) = (show_ns(moved.low_ns as f64), show_ns(moved.known_ns as f64));
     let by = show_ns((moved.known_ns - moved.low_ns) as f64);
     let mut seen = Seen::default().with(

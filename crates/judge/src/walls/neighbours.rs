@@ -10,6 +10,8 @@
 //! Neighbours delay a server that needs little CPU, but do not limit it; a server whose threads
 //! take turns at a lock has the CPU it can use (A1). Threads of a throttled group wait for their
 //! quota: that is S3.
+//! A server that always wants its CPUs would be limited by them without the others (S1, S2, S4):
+//! that is named first, and the neighbour together with it.
 //! Mimics: S1 (its own threads wait for each other), C1 (the generator on the same CPUs), K4 (work
 //! for packets), S5 (time taken by the hypervisor).
 //! Confirm: stop or move the neighbour, or give the server more weight (cpu.shares): the rate
@@ -31,42 +33,75 @@ const WAITING_MIN: f64 = 1.0 - SLACK;
 const WANTED_MIN: f64 = 0.90;
 
 pub fn test(case: &Case<'_>) -> Test {
-    let (Some(others), Some(cpus), Some(threads)) =
-        (case.neighbours(), case.server_cpus(), &case.far().server_threads)
-    else {
-        return Test::Untested;
-    };
-    let run: f64 = threads.iter().map(|thread| thread.run).sum();
-    let wait: f64 = threads.iter().map(|thread| thread.wait).sum();
-    let waiting = wait / (run + wait).max(f64::MIN_POSITIVE);
-    let wanted = (run + wait) / cpus.len().max(1) as f64;
-    let hottest = case.hottest_server_thread().map_or(0.0, ThreadShare::wanted);
-    let wants_all = wanted >= WANTED_MIN || hottest >= HOT;
-    let is_throttled =
-        cpu_quota::throttled(case.far().server_quotas.as_deref(), "server").is_some();
-    let has_its_time = is_throttled || application_lock::by_turns(case).is_some();
-    if others < OTHERS_MIN || waiting < WAITING_MIN || !wants_all || has_its_time {
+    let Some(crowd) = Crowd::of(case) else { return Test::Untested };
+    if !crowd.takes_part(case) || crowd.waiting < WAITING_MIN {
         return Test::NotSeen;
     }
-    let seen = Seen::default()
-        .with(
-            Family::ThreadStates,
-            "server",
-            ("/proc/stat, schedstat", ["cpus", "server_threads"]),
-            "of its CPUs' time others used; its threads wanted",
-            format!("{}; {}", percent(others), percent(wanted)),
-            "over 15 %; over 90 %, or one thread always runnable",
-        )
-        .with(
-            Family::QueueLocation,
-            "server",
-            ("schedstat", ["server_threads"]),
-            "share of their runnable time that its threads waited for a CPU",
-            percent(waiting),
-            "over 25 %",
-        );
-    let seen = super::waiting::with_unread(case, seen);
+    let seen = super::waiting::with_unread(case, crowd.seen());
     Test::Seen(seen.next("give the server's group more weight (cpu.shares, cpu.weight)"))
+}
+
+/// The evidence that other processes take part of the CPUs that the server always wants, also where
+/// its threads wait little for their turn.
+pub(crate) fn beside(case: &Case<'_>) -> Option<Seen> {
+    Crowd::of(case).filter(|crowd| crowd.takes_part(case)).map(|crowd| crowd.seen())
+}
+
+/// The server's CPUs with others on them.
+struct Crowd {
+    /// Share of the time of those CPUs that others used.
+    others: f64,
+    /// Share of their runnable time that the server's threads waited for a CPU.
+    waiting: f64,
+    /// Their runnable time over the time of those CPUs.
+    wanted: f64,
+    /// Share of the window in which the busiest of them was runnable.
+    hottest: f64,
+}
+
+impl Crowd {
+    /// Nothing if it was not read.
+    fn of(case: &Case<'_>) -> Option<Self> {
+        let (others, cpus) = (case.neighbours()?, case.server_cpus()?);
+        let threads = case.far().server_threads.as_ref()?;
+        let run: f64 = threads.iter().map(|thread| thread.run).sum();
+        let wait: f64 = threads.iter().map(|thread| thread.wait).sum();
+        Some(Self {
+            others,
+            waiting: wait / (run + wait).max(f64::MIN_POSITIVE),
+            wanted: (run + wait) / cpus.len().max(1) as f64,
+            hottest: case.hottest_server_thread().map_or(0.0, ThreadShare::wanted),
+        })
+    }
+
+    /// Whether the server would use what the others take.
+    fn takes_part(&self, case: &Case<'_>) -> bool {
+        let quotas = case.far().server_quotas.as_deref();
+        let has_its_time = cpu_quota::throttled(quotas, "server").is_some()
+            || application_lock::by_turns(case).is_some();
+        let wants_all = self.wanted >= WANTED_MIN || self.hottest >= HOT;
+        self.others >= OTHERS_MIN && wants_all && !has_its_time
+    }
+
+    fn seen(&self) -> Seen {
+        Seen::default()
+            .with(
+                Family::ThreadStates,
+                "server",
+                ("/proc/stat, schedstat", ["cpus", "server_threads"]),
+                "of its CPUs' time others used; its threads wanted",
+                format!("{}; {}", percent(self.others), percent(self.wanted)),
+                "over 15 %; over 90 %, or one thread always runnable",
+            )
+            .with(
+                Family::QueueLocation,
+                "server",
+                ("schedstat", ["server_threads"]),
+                "share of their runnable time that its threads waited for a CPU",
+                percent(self.waiting),
+                "over 25 %",
+            )
+    }
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ const OF_THE_HOST: &[WallId] = &[
     WallId::A5,
 ];
 /// The generator at its limit.
-const GENERATOR: &[WallId] = &[WallId::C4, WallId::C1, WallId::C2, WallId::C9];
+const GENERATOR: &[WallId] = &[WallId::C11, WallId::C4, WallId::C1, WallId::C2, WallId::C9];
 
 /// The whole relation.
 const ROWS: &[Row] = &[
@@ -69,7 +69,8 @@ const ROWS: &[Row] = &[
     // It sends to some workers while others wait.
     row(WallId::K14, Relation::CausedBy, GENERATOR),
     // On shared CPUs it is itself the neighbour.
-    row(WallId::S6, Relation::CausedBy, GENERATOR).when(|case| case.shares_cpus()),
+    row(WallId::S6, Relation::CausedBy, &[WallId::C4, WallId::C1, WallId::C2, WallId::C9])
+        .when(|case| case.shares_cpus()),
     // Full CPUs reclaim memory, run what holds the requests, or run other processes.
     row(WallId::S1, Relation::MayBe, &[WallId::A9, WallId::A4, WallId::A3, WallId::A1, WallId::S6]),
     row(WallId::S4, Relation::MayBe, &[WallId::A9, WallId::A4, WallId::A3, WallId::A1, WallId::S6]),

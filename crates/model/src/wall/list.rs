@@ -47,6 +47,9 @@ walls! {
     C10 "client receive softirq":
         "one CPU of the generator takes in all packets" =>
         "spread receive work over its CPUs: more queues (ethtool -L), or RPS (rps_cpus)",
+    C11 "a neighbour on the generator's CPUs":
+        "other processes use the generator's CPUs" =>
+        "stop other processes on the generator's host (top), or give it CPUs of its own (--cpus)",
     N1 "round trip":
         "requests wait for the way to the server and back" =>
         "send more requests at once (-c, -p)",

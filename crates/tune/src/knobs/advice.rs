@@ -519,7 +519,7 @@ pub const RUNTIME: Knob = Knob {
 /// T61: more of the generator: threads, processes, hosts.
 ///
 /// Path: `--threads` of ceiling, more generator hosts.
-/// Matters when: the generator is the wall (C1 to C10). Look at it first: while it is the wall, no
+/// Matters when: the generator is the wall (C1 to C11). Look at it first: while it is the wall, no
 /// change of the server shows.
 /// Predicts: up to the next wall: by the CPUs of the server at most 1 / busy - 1.
 /// Risk: on one host it takes CPUs from the server.
@@ -542,6 +542,7 @@ pub const GENERATOR: Knob = Knob {
         WallId::C6,
         WallId::C9,
         WallId::C10,
+        WallId::C11,
     ],
     risk: "on one host it takes CPUs from the server",
     act: Act::Advice {
@@ -553,7 +554,7 @@ pub const GENERATOR: Knob = Knob {
 };
 
 fn generator(signals: &Signals) -> Prediction {
-    let reconsider = "a verdict with the generator as wall (C1 to C10)";
+    let reconsider = "a verdict with the generator as wall (C1 to C11)";
     let is_wall =
         matches!(signals.wall, Some(Named::Wall(wall)) if GENERATOR.relieves.contains(&wall));
     if !is_wall && !signals.client_is_wall {

@@ -1,0 +1,122 @@
+//! C11: other processes use the generator's CPUs, and its workers wait for their turn.
+//!
+//! Signals: time of the workers on a CPU and waiting for one, CPU time on the generator's CPUs that
+//! belongs to other processes: not to the generator, to interrupts, to the hypervisor or to a
+//! server that runs there.
+//! Rule: other processes used more than 15 % of the CPUs that the generator may use; its busiest
+//! worker waited for a CPU for more than 25 % of the time in which it was runnable, so that it
+//! could do a third more without the others; and that mattered: the worker was runnable for over
+//! 90 % of the window, or the generator was late (C4). A throttled group waits for its quota (C1).
+//! A worker that is only late limits nothing that a wall of the server shows: that is named first.
+//! Mimics: C1 and C2 (a generator that has its CPUs and fills them), C4 (late for another reason),
+//! S6 (the same others, on a server that shares these CPUs).
+//! Confirm: stop or move the neighbour: the delay of the generator collapses.
+//! Source: Linux Documentation/scheduler/sched-stats.rst; Gregg, The USE Method.
+//! Name: a neighbour on the generator's CPUs
+//! Reason: other processes use the generator's CPUs
+//! Fix: stop other processes on the generator's host (top), or give it CPUs of its own (--cpus)
+
+use super::{Family, Seen, Test, cpu_quota, late_generator};
+use crate::case::{Case, SLACK, WARM, percent};
+
+/// Share of the generator's CPUs that others use.
+const OTHERS_MIN: f64 = 0.15;
+/// Share of its runnable time that its busiest worker waits for a CPU.
+const WAITING_MIN: f64 = 1.0 - SLACK;
+
+pub fn test(case: &Case<'_>) -> Test {
+    let is_server_unknown = case.server.is_none() && case.server_side().is_some();
+    if !case.point.agents.is_empty() || is_server_unknown {
+        // The readings are those of the controller, and each agent judges its own host. A server on
+        // this host that was not watched would be one of the others.
+        return Test::Untested;
+    }
+    let (Some(others), Some(worker)) = (case.client_neighbours(), case.hottest_worker()) else {
+        return Test::Untested;
+    };
+    let waiting = worker.wait / worker.wanted().max(f64::MIN_POSITIVE);
+    let is_throttled =
+        cpu_quota::throttled(case.observed.client_quotas.as_deref(), "client").is_some();
+    let matters = is_full(case) || late_generator::limited(case);
+    if others < OTHERS_MIN || waiting < WAITING_MIN || is_throttled || !matters {
+        return Test::NotSeen;
+    }
+    let seen = Seen::default()
+        .with(
+            Family::ThreadStates,
+            "client",
+            ("/proc/stat, schedstat", ["cpus", "client_threads"]),
+            "share of the generator's CPUs that other processes used",
+            percent(others),
+            "over 15 %",
+        )
+        .with(
+            Family::QueueLocation,
+            "client",
+            ("schedstat", ["client_threads"]),
+            &format!("share of its runnable time that {} waited for a CPU", worker.name),
+            percent(waiting),
+            "over 25 %",
+        );
+    Test::Seen(seen)
+}
+
+/// Whether its busiest worker always had work: not only its punctuality suffers, but what it can
+/// send.
+pub(crate) fn is_full(case: &Case<'_>) -> bool {
+    case.worker_load().is_some_and(|load| load >= WARM)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use crate::fixture::Fixture;
+    use crate::walls::Test;
+    use crate::walls::evidence_tests::Signs;
+
+    pub const SIGNS: Signs = Signs {
+        shown: |scene| {
+            scene.fixture.trial.cpus = vec![1];
+            scene.fixture.worker(0.40, 0.58);
+            scene.fixture.cpu(1, 0.99);
+        },
+        without: &[
+            ("others on its CPUs", |scene| scene.fixture.cpu(1, 0.45)),
+            ("a worker that waits", |scene| scene.fixture.worker(0.97, 0.02)),
+            ("work for it", |scene| scene.fixture.worker(0.05, 0.04)),
+            ("shares of CPUs", |scene| scene.fixture.observed.cpus = None),
+        ],
+    };
+
+    #[test]
+    fn a_generator_that_waits_for_others_is_not_a_generator_that_is_full() {
+        let mut fixture = Fixture::good();
+        fixture.trial.cpus = vec![1];
+        fixture.trial.threads = 1;
+        fixture.worker(0.40, 0.58);
+        fixture.cpu(1, 0.99);
+        let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+        assert_eq!(seen.families(), 2);
+        fixture.throttle_client(0.9, 0.7);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C1: it waits for its quota");
+        fixture.throttle_client(0.0, 0.0);
+        fixture.worker(0.97, 0.02);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C1: the CPU is its own");
+        fixture.worker(0.40, 0.58);
+        fixture.observed.client_threads = None;
+        assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+
+    #[test]
+    fn the_server_on_shared_cpus_is_no_other_process() {
+        let mut fixture = Fixture::good();
+        fixture.trial.cpus = vec![0, 1];
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1];
+        fixture.worker(0.40, 0.58);
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.99);
+        fixture.server_threads(&[(7, 0.9), (8, 0.6)]);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen);
+        fixture.server_threads(&[(7, 0.3)]);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+    }
+}
