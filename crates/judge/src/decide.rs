@@ -216,6 +216,7 @@ fn last_resort(case: &Case<'_>, verdict: Verdict) -> Verdict {
         side: Side::Measurement,
         confidence: Confidence::Suspected,
         evidence: seen.findings.into_iter().map(|finding| finding.evidence).collect(),
+        sentence: seen.sentence,
         fix: seen.fix,
         next: seen.next.into_iter().chain(verdict.next).collect(),
         ..verdict
@@ -383,6 +384,10 @@ fn named(case: &Case<'_>, wall: WallId, mut seen: Seen) -> Verdict {
 /// Two walls that limit together, the one to name first last.
 fn both(case: &Case<'_>, other: (WallId, Seen), first: (WallId, Seen)) -> Verdict {
     let (mut seen, more) = (first.1, other.1);
+    let own = |seen: &Seen, wall: WallId| {
+        seen.sentence.clone().unwrap_or_else(|| wall.reason().to_string())
+    };
+    seen.sentence = Some(format!("{}; {}", own(&seen, first.0), own(&more, other.0)));
     seen.findings.extend(more.findings);
     seen.against.extend(more.against);
     seen.next.splice(0..0, more.next);
@@ -669,6 +674,7 @@ fn empty(case: &Case<'_>, seen: Seen) -> Verdict {
     Verdict {
         evidence: seen.findings.into_iter().map(|finding| finding.evidence).collect(),
         against: seen.against,
+        sentence: seen.sentence,
         fix: seen.fix,
         next: seen.next,
         not_tested: walls::not_tested(case),
@@ -689,6 +695,7 @@ pub fn undecided() -> Verdict {
         evidence: Vec::new(),
         against: Vec::new(),
         not_tested: Vec::new(),
+        sentence: None,
         fix: None,
         next: Vec::new(),
     }

@@ -261,6 +261,7 @@ fn unjudged() -> Verdict {
         evidence: vec![],
         against: vec![],
         not_tested: vec![],
+        sentence: None,
         fix: None,
         next: vec![],
     }

@@ -132,6 +132,9 @@ pub struct Seen {
     pub findings: Vec<Finding>,
     /// The evidence against it.
     pub against: Vec<String>,
+    /// What happens at the wall: the thing and its number, as a sentence without its stop. Where it
+    /// is absent, the wall's reason is said with its first evidence.
+    pub sentence: Option<String>,
     /// What moves it, where the case says more than [`WallId::fix`].
     pub fix: Option<String>,
     /// What would settle the wall.
@@ -166,6 +169,11 @@ impl Seen {
         value: String,
     ) -> Self {
         Self::default().with(Family::HardCounter, host, source, field, value, "any")
+    }
+
+    /// Says what happens at the wall, with its number.
+    pub fn saying(self, sentence: impl Into<String>) -> Self {
+        Self { sentence: Some(sentence.into()), ..self }
     }
 
     /// Says what moves the wall, with what only this case tells: a number, a name.

@@ -231,6 +231,12 @@ pub fn show_count(value: f64) -> String {
     format!("{scaled:.digits$}{suffix}")
 }
 
+/// A number of things with their name: `1 connection`, `812 connections`.
+pub fn show_things(count: u64, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", show_count(count as f64))
+}
+
 /// Decimals that leave about three significant digits; whole numbers stay whole.
 fn significant_decimals(value: f64, whole: bool) -> usize {
     match value.abs() {

@@ -239,6 +239,10 @@ pub struct Verdict {
     pub against: Vec<String>,
     /// Walls this version cannot test, or could not test in this run.
     pub not_tested: Vec<WallId>,
+    /// What happens at the wall: the thing and its number, as a sentence without its stop. Absent
+    /// where the wall's own words and its first evidence say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentence: Option<String>,
     /// What moves the wall, where the evidence says more than the wall's own words: a number, a
     /// name. Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -377,6 +377,7 @@ fn verdict(wall: Named, side: Side, name: &str, confidence: Confidence) -> Verdi
         evidence: Vec::new(),
         against: Vec::new(),
         not_tested: vec![WallId::N3, WallId::N4, WallId::K7, WallId::S8, WallId::A1, WallId::A10],
+        sentence: None,
         fix: None,
         next: Vec::new(),
     }

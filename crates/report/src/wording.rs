@@ -457,9 +457,13 @@ pub(crate) fn wall_phrase(verdict: &Verdict) -> String {
     }
 }
 
-/// The reason of a wall in plain words, and the first figure it rests on: that a rate no longer
-/// grows is the same for all walls.
+/// What happens at a wall, with its number. Where the verdict has no sentence for it: the reason in
+/// plain words, and the first figure it rests on; that a rate no longer grows is the same for all
+/// walls.
 pub(crate) fn reason_phrase(verdict: &Verdict) -> String {
+    if let Some(sentence) = &verdict.sentence {
+        return sentence.clone();
+    }
     let also = verdict.also.iter().map(|wall| format!("; {}", wall.reason()));
     let reason = verdict.reason().unwrap_or(&verdict.name).to_string() + &also.collect::<String>();
     let is_shape = |one: &&Evidence| one.source == "ramp" && one.read == ["rate"];

@@ -22,7 +22,7 @@ use super::{Family, Seen, Test};
 use crate::case::Case;
 use model::load::{LoadModel, Stop};
 use model::tick::ErrorClass;
-use model::units::show_ns;
+use model::units::{show_ns, show_things};
 
 /// Above this, connecting waited for a SYN to be sent again (the first retry comes after 1 s).
 const SLOW_CONNECT_NS: u64 = 500_000_000;
@@ -55,6 +55,12 @@ pub fn test(case: &Case<'_>) -> Test {
     if is_slow {
         seen = with_slow_connects(case, seen);
     }
+    let places = case.far().listeners.map(|queue| format!(" of {} places", queue.backlog));
+    seen = seen.saying(format!(
+        "the accept queue{} is full: {} found no room",
+        places.unwrap_or_default(),
+        show_things(overflows, "connection")
+    ));
     Test::Seen(
         with_unserved(case, seen)
             .next("for bursts only: a longer backlog, with net.core.somaxconn at least as long"),

@@ -50,7 +50,7 @@ pub fn test(case: &Case<'_>) -> Test {
     }
     let waiting = match Waiting::of(case) {
         Ok(waiting) => waiting,
-        Err(test) => return test,
+        Err(test) => return *test,
     };
     let seen = match (by_threads(&waiting), by_runtime(case, &waiting)) {
         (Some(seen), None) | (None, Some(seen)) => seen,
@@ -86,12 +86,16 @@ fn by_threads(waiting: &Waiting) -> Option<Seen> {
     let is_half = asleep + waiting.unread >= SHARE_MIN * waiting.in_flight;
     let is_held = waiting.occupied() - asleep >= HOLDERS_MIN;
     (asleep >= SLEEPERS_MIN && is_most && fits && is_half && is_held).then(|| {
-        waiting.seen(
+        let seen = waiting.seen(
             ("syscall", ["server_threads_now"]),
             "threads asleep on one futex on average",
             asleep,
             "at least half of the threads that have work",
-        )
+        );
+        let of = waiting.occupied();
+        seen.saying(format!(
+            "requests take turns at one lock: {asleep:.1} of {of:.1} threads with work sleep on it"
+        ))
     })
 }
 
@@ -125,6 +129,10 @@ pub(super) fn by_turns(case: &Case<'_>) -> Option<Seen> {
                 format!("{asleep:.1}; {wait:.1}"),
                 "at least one, and more than wait for a CPU",
             )
+            .saying(format!(
+                "threads of process {pid} compute one after the other: all together they use \
+                 {run:.2} of a CPU, and {asleep:.1} of them wait for their turn"
+            ))
     })
 }
 
@@ -134,14 +142,19 @@ fn by_runtime(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let waiting_mean = waited_s / case.window_s();
     let share = waiting_mean / (waiting.in_flight - waiting.unread).max(1.0);
     (share >= SHARE_MIN).then(|| {
-        Seen::default().with(
-            Family::HardCounter,
-            "server",
-            ("runtime", ["server_runtime"]),
-            &format!("{name} over the time requests were inside the server"),
-            percent(share),
-            "over 50 %",
-        )
+        Seen::default()
+            .with(
+                Family::HardCounter,
+                "server",
+                ("runtime", ["server_runtime"]),
+                &format!("{name} over the time requests were inside the server"),
+                percent(share),
+                "over 50 %",
+            )
+            .saying(format!(
+                "requests wait for a mutex for {} of their time in the server",
+                percent(share)
+            ))
     })
 }
 

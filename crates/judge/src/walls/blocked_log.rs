@@ -23,7 +23,7 @@ const HELD_MIN: f64 = 0.50;
 pub fn test(case: &Case<'_>) -> Test {
     let waiting = match Waiting::of(case) {
         Ok(waiting) => waiting,
-        Err(test) => return test,
+        Err(test) => return *test,
     };
     let held = waiting.threads(Doing::PipeWrite);
     let inside = (waiting.in_flight - waiting.unread).max(0.5);
@@ -36,6 +36,10 @@ pub fn test(case: &Case<'_>) -> Test {
         held,
         "with the unread requests, all requests in flight",
     );
+    let seen = seen.saying(format!(
+        "{held:.1} threads of the server wait to write to a pipe, which its reader empties too \
+         slowly"
+    ));
     Test::Seen(seen.next("turn the log off, or read it faster, and see whether the rate rises"))
 }
 

@@ -63,7 +63,12 @@ pub fn test(case: &Case<'_>) -> Test {
             percent(load),
             &format!("over {:.0} %", full * 100.0),
         );
-    Test::Seen(seen)
+    Test::Seen(
+        seen.saying(format!(
+            "the generator's CPUs are full: {} of their time is used",
+            percent(busy)
+        )),
+    )
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 use super::{Family, Seen, Test};
 use crate::case::Case;
 use model::tick::ErrorClass;
+use model::units::show_things;
 
 pub fn test(case: &Case<'_>) -> Test {
     let failed = case.errors(ErrorClass::Fds);
@@ -36,6 +37,12 @@ pub fn test(case: &Case<'_>) -> Test {
             "at the limit",
         );
     }
+    let limit = case.observed.client_files.map(|files| format!(" {}", files.limit));
+    let limit = limit.unwrap_or_default();
+    seen = seen.saying(format!(
+        "{} could not be opened: the generator has all{limit} files open that it may open",
+        show_things(failed, "connection")
+    ));
     let needed = case.point.connections.asked + 100;
     Test::Seen(seen.fixed_by(format!("allow more open files: ulimit -n {needed}")))
 }

@@ -58,7 +58,12 @@ pub fn test(case: &Case<'_>) -> Test {
             percent(waiting),
             "over 25 %",
         );
-    Test::Seen(seen)
+    Test::Seen(seen.saying(format!(
+        "other processes use {} of the time of the generator's CPUs, and it spends {} of its own \
+         waiting for one",
+        percent(others),
+        percent(waiting)
+    )))
 }
 
 /// Whether its busiest worker always had work: not only its punctuality suffers, but what it can

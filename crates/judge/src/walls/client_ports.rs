@@ -14,6 +14,7 @@
 use super::{Family, Seen, Test};
 use crate::case::Case;
 use model::tick::ErrorClass;
+use model::units::show_things;
 
 pub fn test(case: &Case<'_>) -> Test {
     let failed = case.errors(ErrorClass::Ports);
@@ -26,6 +27,10 @@ pub fn test(case: &Case<'_>) -> Test {
         "attempts that failed with EADDRNOTAVAIL",
         failed.to_string(),
     );
+    seen = seen.saying(format!(
+        "{} found no free local port on the generator's host",
+        show_things(failed, "connection")
+    ));
     if let Some(range) = case.host.sysctls.get("net.ipv4.ip_local_port_range") {
         let connections = &case.point.connections;
         seen = seen.with(

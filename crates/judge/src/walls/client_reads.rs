@@ -41,6 +41,10 @@ pub fn test(case: &Case<'_>) -> Test {
             percent(unread),
             "over 10 %",
         );
+    let seen = seen.saying(format!(
+        "the generator reads too slowly: its window held responses back for {} of the time",
+        percent(limited.by_window)
+    ));
     Test::Seen(seen.next("request shorter responses: if the rate rises, reading them is the limit"))
 }
 

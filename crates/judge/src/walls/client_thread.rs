@@ -48,6 +48,10 @@ pub fn test(case: &Case<'_>) -> Test {
             percent((1.0 - load).max(0.0)),
             &format!("under {:.0} %", (1.0 - full) * 100.0),
         );
+    seen = seen.saying(format!(
+        "one thread of the generator ({}) is always busy, and its host has CPU time left",
+        hottest.name
+    ));
     if load < HOT {
         seen.against.push("it rested now and then: something else may contribute".to_string());
     }

@@ -20,6 +20,7 @@
 
 use super::{Family, Seen, Test, accept_queue};
 use crate::case::Case;
+use model::units::show_things;
 use model::wall::Side;
 use observe::{ConntrackUse, Observed};
 
@@ -81,6 +82,13 @@ pub fn test(case: &Case<'_>) -> Test {
             "over 90 %",
         );
     }
+    let of_client = if side == Side::Client { "the generator's host" } else { "the server's host" };
+    seen = seen.saying(format!(
+        "{of_client} tracks {} of at most {} connections, and dropped {}",
+        table.count,
+        table.max,
+        show_things(table.dropped + table.early_dropped, "packet")
+    ));
     if has_lost_races(&table) {
         let failed = table.insert_failed;
         let races = format!("some of the dropped packets lost a race for an entry (+{failed})");

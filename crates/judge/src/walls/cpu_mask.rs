@@ -37,7 +37,12 @@ pub fn test(case: &Case<'_>) -> Test {
         format!("{} of {}; {}", cpus.len(), host.cpus_online.len(), percent(busy_outside)),
         "fewer; under 50 %",
     );
-    Test::Seen(seen)
+    let (may, all) = (cpus.len(), host.cpus_online.len());
+    let others = percent(busy_outside);
+    Test::Seen(seen.saying(format!(
+        "the server may use {may} of {all} CPUs, which {}; the others are {others} busy",
+        if may == 1 { "is full" } else { "are full" }
+    )))
 }
 
 #[cfg(test)]

@@ -41,9 +41,15 @@ pub(super) fn throttled(quotas: Option<&[QuotaShare]>, host: &str) -> Option<See
         .iter()
         .filter(|quota| quota.throttled_periods > 0.5 && quota.throttled_time > 0.05)
         .max_by(|left, right| left.throttled_periods.total_cmp(&right.throttled_periods))?;
-    let allowed =
-        quota.allowed_cpus.map_or("a quota".to_string(), |cpus| format!("{cpus:.2} CPUs"));
-    Some(Seen::default().with(
+    let allowed = quota.allowed_cpus.map(|cpus| format!("{cpus:.2} CPUs"));
+    let group = if host == "client" { "generator" } else { "server" };
+    let sentence = format!(
+        "the {group} used up its CPU quota{} in {} of the periods",
+        allowed.as_ref().map_or(String::new(), |cpus| format!(" of {cpus}")),
+        percent(quota.throttled_periods)
+    );
+    let allowed = allowed.unwrap_or("a quota".to_string());
+    Some(Seen::default().saying(sentence).with(
         Family::HardCounter,
         host,
         (&format!("cgroup cpu.stat of {}", quota.group), ["server_quota", "client_quota"]),

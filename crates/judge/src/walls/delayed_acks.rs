@@ -59,6 +59,10 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{per_response:.2}"),
             &format!("over {:.2}", PART_MIN * share),
         );
+    let seen = seen.saying(format!(
+        "{name} is {}: each such response waits for an acknowledgement that the other side delays",
+        show_ns(at_ns as f64)
+    ));
     let seen = super::shaping::with_unsent(case, seen);
     Test::Seen(seen.next("strace -e trace=network,write: are there two small writes per response?"))
 }

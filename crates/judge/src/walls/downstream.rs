@@ -49,7 +49,7 @@ const FEW_FOR_EACH: f64 = 2.0;
 pub fn test(case: &Case<'_>) -> Test {
     let waiting = match Waiting::of(case) {
         Ok(waiting) => waiting,
-        Err(test) => return test,
+        Err(test) => return *test,
     };
     if waiting.downstream.is_none() {
         return Test::Untested;
@@ -83,6 +83,9 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
             percent(explained),
             "over 70 %",
         );
+    let seen = seen.saying(format!(
+        "{downstream:.1} of the {inside:.1} requests inside the server wait for {to}"
+    ));
     let seen = seen.fixed_by(format!("measure {to} by itself, and watch its process"));
     Some(seen.next("more connections to it help only if it has CPU to spare"))
 }
@@ -137,6 +140,10 @@ fn all_in_use(case: &Case<'_>) -> Option<Seen> {
             format!("{places:.1}"),
             "no more than go over its connections, however many requests are in flight",
         );
+    let seen = seen.saying(format!(
+        "{waiting:.1} of {connections:.1} connections to {to} are always in use, and further \
+         requests wait for one"
+    ));
     let seen = seen.fixed_by(format!(
         "give the server more connections to {to}: if the rate rises, their number is the limit \
          (a pool, A2); if not, {to} is"

@@ -79,12 +79,23 @@ pub(crate) fn wall(case: &Case<'_>, seen: &Seen) -> Option<(WallId, Seen)> {
         return None;
     }
     let (rate, alone_ns) = (show_count(case.point.rate), show_ns(alone.ns));
+    let sentence = match wall {
+        WallId::A2 => format!(
+            "about {places:.0} places of a pool are always in use ({rate}/s, {alone_ns} each); \
+             further requests wait for one"
+        ),
+        WallId::A1 => {
+            format!("requests pass one section one after the other ({rate}/s, {alone_ns} each)")
+        }
+        _ => format!("requests are let through at a fixed pace: {rate}/s at every load"),
+    };
     let value = format!("{} ({rate}/s x {alone_ns}, {})", count(places), alone.from);
     let seen = seen
         .clone()
         .with(Family::RampShape, "client", ("ramp", ["latency_ns"]), "places in use", value, rule)
         .next(what_it_waits_in(case));
     let mut seen = inside(case, seen);
+    seen.sentence = Some(sentence);
     seen.fix = fix.map(|fix| fix.replace("{}", &format!("{places:.0}")));
     seen.against.push(against.to_string());
     Some((wall, seen))

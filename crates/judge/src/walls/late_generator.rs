@@ -71,6 +71,10 @@ pub fn test(case: &Case<'_>) -> Test {
         format!("{low} to {high}: moved by up to {by}"),
         "over 5 % and 50 us apart",
     );
+    seen = seen.saying(format!(
+        "the generator was late: without its own delay {} would be {low}, and not {high}",
+        moved.figure.name()
+    ));
     if let Some(hottest) = case.hottest_worker() {
         let (run, waited) = (percent(hottest.run), percent(hottest.wanted() - hottest.run));
         seen = seen.with(

@@ -113,7 +113,12 @@ fn seen_refusals(case: &Case<'_>, share: f64) -> Seen {
         }
         false => "responses with status 4xx or 503",
     };
-    Seen::default().with(
+    let sentence = format!(
+        "the server refuses {} of the requests, and lets {}/s through",
+        percent(share),
+        show_count(case.point.rate)
+    );
+    Seen::default().saying(sentence).with(
         Family::HardCounter,
         "client",
         ("engine", ["status"]),
@@ -313,6 +318,12 @@ pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
             percent(explained),
             "under 50 %: requests sleep only when there are many",
         );
+    let seen = seen.saying(format!(
+        "the server puts requests to sleep when there are many: {asleep:.1} of {:.1} in flight, \
+         at {}/s",
+        waiting.in_flight,
+        show_count(case.point.rate)
+    ));
     Some(seen)
 }
 

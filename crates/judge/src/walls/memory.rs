@@ -15,6 +15,7 @@
 
 use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
+use model::units::show_things;
 
 const STALLED_MIN: f64 = 0.05;
 
@@ -59,6 +60,12 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("+{read_back}; +{hits}; +{held_back}"),
             "any",
         );
+    seen = seen.saying(format!(
+        "programs on the server's host waited for memory in {} of the time, and read {} back from \
+         disk",
+        percent(stalled),
+        show_things(read_back, "page")
+    ));
     if hits + held_back == 0 {
         seen.against.push(
             "its own group hit no limit: the host or another group is short of memory".to_string(),

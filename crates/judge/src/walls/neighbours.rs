@@ -84,7 +84,14 @@ impl Crowd {
     }
 
     fn seen(&self) -> Seen {
+        let sentence = format!(
+            "other processes use {} of the time of the server's CPUs, and its threads spend {} of \
+             theirs waiting for one",
+            percent(self.others),
+            percent(self.waiting)
+        );
         Seen::default()
+            .saying(sentence)
             .with(
                 Family::ThreadStates,
                 "server",

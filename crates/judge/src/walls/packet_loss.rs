@@ -80,6 +80,10 @@ pub fn test(case: &Case<'_>) -> Test {
         let what = "the queueing disciplines of one host were not read: they may drop (K8)";
         seen.against.push(what.to_string());
     }
+    seen = seen.saying(format!(
+        "the path loses packets: {} of the segments were sent again",
+        percent(share)
+    ));
     let lower = case.point.rate * 0.8;
     Test::Seen(seen.fixed_by(format!(
         "lower the rate by 20 % (-R {lower:.0}): loss that stays comes from the path"

@@ -89,6 +89,11 @@ pub fn test(case: &Case<'_>) -> Test {
         format!("{}, {}", show_ns(slow_ns as f64), show_ns(median_ns as f64)),
         "five times the median: some requests waited for a pause to end",
     );
+    let seen = seen.saying(format!(
+        "the server stands still now and then: the slowest responses take {}, the median {}",
+        show_ns(slow_ns as f64),
+        show_ns(median_ns as f64)
+    ));
     Test::Seen(seen.next("a smaller heap or another collector: the pauses should move"))
 }
 

@@ -15,6 +15,7 @@
 
 use super::{Family, Seen, Test, loss};
 use crate::case::{Case, percent};
+use model::units::show_things;
 
 /// Share of packets that may be dropped without effect.
 const SHARE_MIN: f64 = 0.0001;
@@ -47,6 +48,10 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("+{resent}"),
             "any",
         );
+    seen = seen.saying(format!(
+        "a CPU's queue of received packets is full: {} dropped",
+        show_things(dropped, "packet")
+    ));
     if resent * 10 < dropped {
         seen.against.push(format!(
             "only {resent} segments were sent again: the drops may be other traffic"

@@ -54,6 +54,12 @@ fn in_softirq(case: &Case<'_>) -> Test {
         format!("{}, {}", percent(softirq(full)), percent(others)),
         "over 80 % on one CPU, under half of it on the others",
     );
+    seen = seen.saying(format!(
+        "CPU {} of the server's host spends {} of its time on packets; the others {}",
+        full.cpu,
+        percent(softirq(full)),
+        percent(others)
+    ));
     if let Some(share) = share_taken_in(case, full.cpu).filter(|share| *share >= 0.5) {
         seen = seen.with(
             Family::HardCounter,

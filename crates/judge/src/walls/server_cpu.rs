@@ -53,6 +53,12 @@ pub(super) fn full(case: &Case<'_>) -> Test {
         format!("{}; {}", percent(busy), percent(waiting)),
         "over 92 %; over 5 %, or threads for all CPUs",
     );
+    let seen = seen.saying(format!(
+        "the server's CPUs are full: {} of their time is used, and its threads spend {} of theirs \
+         waiting for one",
+        percent(busy),
+        percent(waiting)
+    ));
     let mut seen = with_unread(case, seen);
     seen.next.extend(super::short_connections::step(case).map(Step::from));
     Test::Seen(seen)

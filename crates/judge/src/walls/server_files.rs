@@ -46,6 +46,10 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{queued}, {starved}"),
             "any",
         );
+    let seen = seen.saying(format!(
+        "the server has {} of at most {} files open, and takes no more connections",
+        files.open, files.limit
+    ));
     let wanted = files.limit * 4;
     Test::Seen(seen.fixed_by(format!(
         "allow the server more: prlimit --pid {} --nofile={wanted}:{wanted}",

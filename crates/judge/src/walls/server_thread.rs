@@ -41,6 +41,10 @@ pub fn test(case: &Case<'_>) -> Test {
         percent(thread.wanted()),
         "one CPU's worth",
     );
+    seen = seen.saying(format!(
+        "one thread of the server ({} {}) is always busy, and the other CPUs are not",
+        thread.name, thread.tid
+    ));
     seen = super::waiting::with_unread(case, seen);
     seen.next.extend(super::short_connections::step(case).map(Step::from));
     let others: f64 = 1.0 - busy;

@@ -76,6 +76,11 @@ pub(super) fn held_back(qdisc: &QdiscUse, host: &str) -> Seen {
         format!("{}; {}", qdisc.overlimits, qdisc.drops),
         "rising in the window",
     );
+    seen = seen.saying(format!(
+        "the queueing discipline {} of {} lets {bytes}B/s ({packets} packets/s) through, and holds \
+         back the rest",
+        qdisc.kind, qdisc.interface
+    ));
     if qdisc.waiting >= WAITING_MIN {
         seen = seen.with(
             Family::QueueLocation,
@@ -125,7 +130,12 @@ pub(super) fn full_link(
     }
     let (one, share, speed) = full.into_iter().max_by(|left, right| left.1.total_cmp(&right.1))?;
     let (rate, speed) = (show_count(share * speed), show_count(speed));
-    Some(Seen::default().with(
+    let sentence = format!(
+        "the link {} is full: it carries {rate} of {speed} B/s ({})",
+        one.link.name,
+        percent(share)
+    );
+    Some(Seen::default().saying(sentence).with(
         Family::HardCounter,
         host,
         (&format!("/proc/net/dev {}", one.link.name), ["interfaces"]),
@@ -141,7 +151,12 @@ pub(super) fn full_of_packets(links: &[Capacity<'_>], host: &str) -> Option<Seen
     let full = all.filter(|(one, share, _)| is_full(one, *share));
     let (one, share, limit) = full.max_by(|left, right| left.1.total_cmp(&right.1))?;
     let (rate, limit) = (show_count(share * limit), show_count(limit));
-    Some(Seen::default().with(
+    let sentence = format!(
+        "the link {} is full: it carries {rate} of {limit} packets/s ({})",
+        one.link.name,
+        percent(share)
+    );
+    Some(Seen::default().saying(sentence).with(
         Family::HardCounter,
         host,
         (&format!("/proc/net/dev {}", one.link.name), ["interfaces"]),

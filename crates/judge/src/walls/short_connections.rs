@@ -68,7 +68,11 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{queued:.1}; {}, {}", show_ns(connect_ns), percent(opening)),
             "over 10 % of the requests, or of the time",
         );
-    Test::Seen(seen)
+    Test::Seen(seen.saying(format!(
+        "the server closes connections: {reopened:.2} were opened again for each response, and \
+         that takes {} of the time",
+        percent(in_queue.max(opening))
+    )))
 }
 
 /// Connections reopened per response, if there are many and the load closes none.

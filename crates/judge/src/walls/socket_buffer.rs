@@ -60,6 +60,10 @@ pub fn test(case: &Case<'_>) -> Test {
         percent(share),
         "over 20 %",
     );
+    seen = seen.saying(format!(
+        "{what} was full for {} of the time, so that a response takes more than one round trip",
+        percent(share)
+    ));
     let rtt_us = case.census().and_then(|census| census.client_rtt_us());
     if let (Some(rtt_us), Some(mean_ns)) = (rtt_us, case.point.service_ns.mean) {
         let trips = mean_ns as f64 / (rtt_us * 1e3).max(1.0);

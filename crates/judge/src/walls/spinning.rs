@@ -63,6 +63,11 @@ pub fn test(case: &Case<'_>) -> Test {
             percent(busy),
             "over 85 %",
         );
+    let seen = seen.saying(format!(
+        "a request costs {:.0} % more CPU time than at a quarter of the load, and the rate no \
+         longer grows",
+        (growth - 1.0) * 100.0
+    ));
     let seen = super::waiting::with_unread(case, seen);
     Test::Seen(
         seen.next(

@@ -39,6 +39,10 @@ pub fn test(case: &Case<'_>) -> Test {
         format!("{}; {}", percent(taken), percent(busy)),
         "over 25 %; over 90 %",
     );
+    let seen = seen.saying(format!(
+        "the hypervisor takes {} of the time of the server's CPUs",
+        percent(taken)
+    ));
     Test::Seen(super::with_unread(case, seen))
 }
 

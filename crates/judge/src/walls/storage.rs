@@ -31,7 +31,7 @@ const ALWAYS: f64 = 0.90;
 pub fn test(case: &Case<'_>) -> Test {
     let waiting = match Waiting::of(case) {
         Ok(waiting) => waiting,
-        Err(test) => return test,
+        Err(test) => return *test,
     };
     let far = case.far();
     let stalled = far.pressure.as_ref().and_then(|stalls| stalls.get("io.some")).copied();
@@ -62,6 +62,11 @@ pub fn test(case: &Case<'_>) -> Test {
         percent(used),
         "over 10 %",
     );
+    let seen = seen.saying(format!(
+        "{held:.1} threads of the server always wait for storage, which was in use for {} of the \
+         time",
+        percent(used)
+    ));
     Test::Seen(seen.next("try a faster device, or tmpfs to see how much storage costs"))
 }
 

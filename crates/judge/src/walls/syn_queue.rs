@@ -19,6 +19,7 @@
 
 use super::{Seen, Test, accept_queue};
 use crate::case::Case;
+use model::units::show_things;
 
 /// Share of the dropped SYNs that the accept queue may leave unexplained: the two counters are not
 /// read at the same instant.
@@ -47,6 +48,10 @@ pub fn test(case: &Case<'_>) -> Test {
         "TCPReqQFullDrop, TCPReqQFullDoCookies, ListenDrops not explained by the accept queue",
         format!("+{dropped}, {cookies_shown}, +{unexplained}"),
     );
+    seen = seen.saying(format!(
+        "the queue of connections that are not open yet is full: {} dropped",
+        show_things((dropped + cookies).max(unexplained), "SYN")
+    ));
     seen = accept_queue::with_slow_connects(case, seen);
     if dropped + cookies == 0 {
         seen.against.push("the kernel also drops SYNs when it lacks memory or a route".to_string());

@@ -81,6 +81,11 @@ pub fn test(case: &Case<'_>) -> Test {
             format!("{excess:+.2}; {chance:+.2}"),
             "more than chance: connections are distributed unevenly",
         );
+    let seen = seen.saying(format!(
+        "one of {workers:.0} workers is always busy ({}); half of the others are under {}",
+        percent(*busiest),
+        percent(median)
+    ));
     let mut seen = super::waiting::with_unread(case, seen);
     let is_root = case.hottest_server_thread().is_some_and(|thread| thread.pid == server.pid);
     if are_processes && is_root && accepts_alone.is_none() {
@@ -142,6 +147,10 @@ fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
             format!("{connections} for {workers}"),
             "fewer than workers: some get none",
         )
+        .saying(format!(
+            "{connections} connections keep {connections} of {workers} workers busy; the others \
+             have none"
+        ))
         .fixed_by(more_connections(case))
 }
 

@@ -67,16 +67,16 @@ impl Waiting {
     /// Counts them. If that is impossible because something was not read or a side is not known to
     /// have slack, or pointless because a side is busy or nothing waits, returns the outcome of the
     /// test.
-    pub(super) fn of(case: &Case<'_>) -> Result<Self, Test> {
+    pub(super) fn of(case: &Case<'_>) -> Result<Self, Box<Test>> {
         let slack = case.client_has_slack().zip(case.server_has_slack());
         let (Some((client_slack, server_slack)), Some(waiting)) = (slack, Self::count(case)) else {
-            return Err(Test::Untested);
+            return Err(Box::new(Test::Untested));
         };
         let threads = case.far().server_threads.iter().flatten();
         let computing = threads.map(|thread| thread.run).sum::<f64>() + case.client_computing();
         let is_computing = computing > COMPUTING_MAX * waiting.in_flight;
         if !client_slack || !server_slack || is_computing || waits::of(case) == Waits::No {
-            return Err(Test::NotSeen);
+            return Err(Box::new(Test::NotSeen));
         }
         Ok(waiting)
     }

@@ -42,7 +42,7 @@ const SHARE_MIN: f64 = 0.50;
 pub fn test(case: &Case<'_>) -> Test {
     let waiting = match Waiting::of(case) {
         Ok(waiting) => waiting,
-        Err(test) => return test,
+        Err(test) => return *test,
     };
     let (asleep, how) = most_asleep(&waiting);
     let light = asleep_at_light_load(case, asleep);
@@ -71,6 +71,12 @@ pub fn test(case: &Case<'_>) -> Test {
         );
     }
     let (workers, each_ms) = (asleep.round().max(1.0), asleep / case.point.rate * 1e3);
+    let queued = waiting.in_flight - asleep;
+    let seen = seen.saying(format!(
+        "about {workers:.0} workers are always in use, each asleep {how}; {queued:.1} of {:.1} \
+         requests in flight wait for one",
+        waiting.in_flight
+    ));
     Test::Seen(seen.fixed_by(format!(
         "run more than {workers:.0} workers, or shorten the {each_ms:.1} ms that each waits per \
          request"
