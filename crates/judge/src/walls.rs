@@ -42,6 +42,7 @@ mod round_trip;
 mod server_cpu;
 mod server_files;
 mod server_link;
+mod server_ports;
 mod server_thread;
 mod short_connections;
 mod socket_buffer;
@@ -325,6 +326,7 @@ pub const COUNTED: WallGroup = WallGroup {
         wall!(C8, client_files).needs(Needs::Engine),
         wall!(C7, client_ports).needs(Needs::Engine),
         wall!(K3, server_files).needs(Needs::Engine),
+        wall!(K15, server_ports).needs(Needs::Engine),
         wall!(K10, conntrack),
         wall!(K1, accept_queue).needs(Needs::Engine),
         wall!(K2, syn_queue),

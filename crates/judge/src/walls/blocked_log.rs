@@ -27,15 +27,18 @@ pub fn test(case: &Case<'_>) -> Test {
     };
     let held = waiting.threads(Doing::PipeWrite);
     let inside = (waiting.in_flight - waiting.unread).max(0.5);
-    if held < HELD_MIN * inside || held < 0.5 || !waiting.adds_up(held) {
-        return Test::NotSeen;
-    }
-    let seen = waiting.seen(
-        ("syscall", ["server_threads_now"]),
-        "threads that wait to write to a pipe on average",
-        held,
-        "with the unread requests, all requests in flight",
-    );
+    let holders = "threads that wait to write to a pipe";
+    let seen = match waiting.all_places(case, held) {
+        _ if held < 0.5 => return Test::NotSeen,
+        _ if held >= HELD_MIN * inside && waiting.adds_up(held) => waiting.seen(
+            ("syscall", ["server_threads_now"]),
+            &format!("{holders} on average"),
+            held,
+            "with the unread requests, all requests in flight",
+        ),
+        Some(places) => waiting.with_places(holders, held, places),
+        None => return Test::NotSeen,
+    };
     let seen = seen.saying(format!(
         "{held:.1} threads of the server wait to write to a pipe, which its reader empties too \
          slowly"

@@ -7,7 +7,9 @@
 //! flight), and the busiest disk was in use, or something stalled for I/O, for more than 10 % of
 //! the window. Or a thread waits for storage in at least 90 % of the samples, and all other threads
 //! that hold requests sleep on a futex or for a time: one is at the storage, the others wait for
-//! their turn.
+//! their turn. Over a ramp, a runtime that reads all requests at once keeps them in its memory: the
+//! threads that wait for storage are then 75 to 130 % of the requests that the server works on at
+//! once, as the rate and the duration at light load say.
 //! Mimics: A2 (workers that wait for something else), A9 (reclaim reads from storage), a neighbour
 //! that uses the disk, a thread that writes all the time and serves no request.
 //! Confirm: a route that does not write, or a file on tmpfs, is faster.
@@ -42,17 +44,18 @@ pub fn test(case: &Case<'_>) -> Test {
     let inside = (waiting.in_flight - waiting.unread).max(0.5);
     let is_most = held >= HELD_MIN * inside && held >= 0.5 && waiting.adds_up(held);
     let queued = in_turns(&waiting);
-    if !is_most && queued.is_none() || used < USED_MIN {
-        return Test::NotSeen;
-    }
-    let by_threads = match queued.filter(|_| !is_most) {
-        Some(queued) => behind_one(&waiting, held, queued),
-        None => waiting.seen(
+    let places = waiting.all_places(case, held).filter(|_| held >= 0.5);
+    let by_threads = match (queued, places) {
+        _ if used < USED_MIN => return Test::NotSeen,
+        _ if is_most => waiting.seen(
             ("syscall", ["server_threads_now"]),
             "threads that wait for storage on average",
             held,
             "with the unread requests, all requests in flight",
         ),
+        (Some(queued), _) => behind_one(&waiting, held, queued),
+        (None, Some(places)) => waiting.with_places("threads that wait for storage", held, places),
+        (None, None) => return Test::NotSeen,
     };
     let seen = by_threads.with(
         Family::HardCounter,
@@ -97,6 +100,7 @@ fn behind_one(waiting: &Waiting, held: f64, queued: f64) -> Seen {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use crate::case::Case;
     use crate::fixture::Fixture;
     use crate::walls::Test;
     use crate::walls::evidence_tests::{COMPUTING, READ, Signs, UNSEEN, two_of_eight};
@@ -135,6 +139,30 @@ pub(super) mod tests {
         fixture.observed.disk_busy = None;
         assert_eq!(super::test(&fixture.case()), Test::Untested);
         assert_eq!(super::test(&writing(Doing::Timer).case()), Test::NotSeen, "A2");
+    }
+
+    /// Three threads of an asynchronous runtime write; its loop has read all eight requests. One
+    /// request takes 3 ms, and 1000 come through in a second.
+    #[test]
+    fn a_runtime_that_has_read_all_requests_waits_for_storage_in_its_own_threads() {
+        let mut fixture = writing(Doing::Storage);
+        fixture.unread_at_server(0.0);
+        let one = |tid, doing| (tid, 0.01, doing, None);
+        let writers = |doing| [1, 2, 3].map(|tid| one(tid, doing));
+        let mut test = |doing| {
+            fixture.doing(&[&writers(doing)[..], &[one(4, Doing::Events)]].concat());
+            let mut light = Fixture::point(1, 333.0);
+            light.service_ns.mean = Some(3_000_000);
+            let half = Fixture::point(4, 990.0);
+            let ramp = [&light, &half, &fixture.point];
+            super::test(&Case { ramp: &ramp, ..fixture.case() })
+        };
+        let Test::Seen(seen) = test(Doing::Storage) else { panic!("not seen") };
+        assert_eq!((seen.families(), seen.against.len()), (3, 0), "{seen:?}");
+        assert_eq!(test(Doing::Timer), Test::NotSeen, "A2: they sleep");
+        fixture.doing(&[one(1, Doing::Storage), one(4, Doing::Events)]);
+        let alone = super::test(&fixture.case());
+        assert_eq!(alone, Test::NotSeen, "one level does not tell how many places there are");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! the way. A wall of the application is named only if its share of them adds up: idle threads of a
 //! pool sleep in the same calls as those that hold up the load.
 
+use super::elimination::{FREE, OTHERWISE_MAX, at_cpus};
 use super::{Family, Origin, Seen, Test};
 use crate::case::{Case, percent};
 use crate::waits::{self, UNREAD_MIN, Waits};
@@ -170,6 +171,41 @@ impl Waiting {
                 "requests in flight that wait unread, and together with the other figures",
                 format!("{:.1}; {}", self.unread, percent((self.unread + held) / in_flight)),
                 "adds up to all of them",
+            )
+    }
+}
+
+impl Waiting {
+    /// The places of the server, if these threads are as many: all places are taken, wherever the
+    /// other requests wait; a server may have read them all. A level with free places must tell how
+    /// many there are.
+    pub(super) fn all_places(&self, case: &Case<'_>, held: f64) -> Option<f64> {
+        let (places, light) = case.places().filter(|_| case.still_grows() == Some(false))?;
+        let is_free = light.load_size() as f64 <= FREE * places;
+        let is_queue = self.in_flight >= (1.0 + QUEUE_MIN) * places;
+        let is_idle = at_cpus(case)? <= OTHERWISE_MAX * places;
+        (is_free && is_queue && is_idle && ADDS_UP.contains(&(held / places))).then_some(places)
+    }
+
+    /// The evidence of threads that are all places.
+    pub(super) fn with_places(&self, holders: &str, held: f64, places: f64) -> Seen {
+        let in_flight = self.in_flight;
+        Seen::default()
+            .with(
+                Family::ThreadStates,
+                "server",
+                ("syscall", ["server_threads_now"]),
+                &format!("{holders} on average, of {in_flight:.1} requests in flight"),
+                format!("{held:.1}"),
+                "75 to 130 % of the requests that the server works on at once",
+            )
+            .with(
+                Family::RampShape,
+                "client",
+                ("ramp", ["latency_ns"]),
+                "requests the server works on at once (rate x duration at light load)",
+                format!("{places:.1}"),
+                "as many places",
             )
     }
 }

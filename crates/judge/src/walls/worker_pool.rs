@@ -20,8 +20,8 @@
 //! Reason: requests wait for a free place in a pool
 //! Fix: give that pool more places, or shorten what a request waits for there
 
-use super::Family::{QueueLocation, RampShape, ThreadStates};
-use super::elimination::{FREE, OTHERWISE_MAX, at_cpus};
+use super::Family::{QueueLocation, ThreadStates};
+use super::elimination::{OTHERWISE_MAX, at_cpus};
 use super::waiting::{ADDS_UP, QUEUE_MIN, Waiting, asleep_at_light_load};
 use super::{Seen, Test};
 use crate::case::{Case, percent};
@@ -56,8 +56,8 @@ pub fn test(case: &Case<'_>) -> Test {
             asleep,
             "with the unread requests, all requests in flight",
         )
-    } else if let Some(places) = all_places(case, &waiting, asleep) {
-        with_places(&waiting, (asleep, how), places)
+    } else if let Some(places) = waiting.all_places(case, asleep) {
+        waiting.with_places(&format!("threads asleep {how}"), asleep, places)
     } else if is_nobody_left(&waiting, asleep) {
         with_nobody_left(&waiting, (asleep, how))
     } else {
@@ -120,28 +120,6 @@ fn is_queue_of(case: &Case<'_>, waiting: &Waiting, asleep: f64, is_ramp: bool) -
     let is_most = asleep >= SHARE_MIN * waiting.occupied();
     let is_idle = at_cpus(case).is_some_and(|busy| busy <= OTHERWISE_MAX * (asleep + busy));
     waiting.unread_share() >= queue_min && waiting.adds_up(asleep) && is_most && is_idle
-}
-
-/// The places of the server, if the sleepers are as many: all places are taken, wherever the other
-/// requests wait. A level with free places must tell how many there are.
-fn all_places(case: &Case<'_>, waiting: &Waiting, asleep: f64) -> Option<f64> {
-    let (places, light) = case.places().filter(|_| case.still_grows() == Some(false))?;
-    let is_free = light.load_size() as f64 <= FREE * places;
-    let is_queue = waiting.in_flight >= (1.0 + QUEUE_MIN) * places;
-    let is_idle = at_cpus(case)? <= OTHERWISE_MAX * places;
-    (is_free && is_queue && is_idle && ADDS_UP.contains(&(asleep / places))).then_some(places)
-}
-
-fn with_places(waiting: &Waiting, (asleep, how): (f64, &str), places: f64) -> Seen {
-    let in_flight = waiting.in_flight;
-    let field = format!("threads asleep {how} on average, of {in_flight:.1} requests in flight");
-    let rule = "75 to 130 % of the requests that the server works on at once";
-    let source = ("syscall", ["server_threads_now"]);
-    let seen =
-        Seen::default().with(ThreadStates, "server", source, &field, format!("{asleep:.1}"), rule);
-    let field = "requests the server works on at once (rate x duration at light load)";
-    let source = ("ramp", ["latency_ns"]);
-    seen.with(RampShape, "client", source, field, format!("{places:.1}"), "as many places")
 }
 
 /// Whether no thread is left to take the next request in while many requests wait unread.

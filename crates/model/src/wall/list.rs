@@ -107,6 +107,9 @@ walls! {
     K14 "uneven listeners or queues":
         "some workers of the server are full while others are idle" =>
         "spread the same load over more connections (-c)",
+    K15 "server ports":
+        "the server has no free port left for connections to another service" =>
+        "let the server keep its connections to the other service alive (a pool, keep-alive)",
     S1 "server CPUs":
         "the server's CPUs are full" =>
         "make requests cheaper (--profile auto shows where time goes), or give it another CPU",
