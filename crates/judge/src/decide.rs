@@ -305,6 +305,7 @@ fn doubted(wall: WallId, rival: Alternative, mut verdict: Verdict) -> Verdict {
         side: if other == own { other } else { Side::Unknown },
         confidence: Confidence::Unknown,
         ceiling: verdict.ceiling.map(|one| Ceiling { kind: CeilingKind::AtLeast, ..one }),
+        sentence: None,
         ..verdict
     }
 }
@@ -631,9 +632,27 @@ fn unknown(case: &Case<'_>, mut seen: Seen) -> Verdict {
                      another host: that would tell";
         seen.next.insert(0, again.into());
     }
+    seen.next.extend(longer_levels(case));
     let undecided =
         Verdict { ceiling: ceiling(&[case.point], CeilingKind::AtLeast), ..empty(case, seen) };
-    Verdict { name: others.unwrap_or(undecided.name), ..undecided }
+    // What a wall would say is not said of one that is not named.
+    Verdict { name: others.unwrap_or(undecided.name), sentence: None, ..undecided }
+}
+
+/// The fewest readings of the server's connections that show where requests wait: their mean is
+/// within a factor of two of what it is from then on, if requests come independently.
+const READS_MIN: u64 = 4;
+
+/// A longer level, where the probe read the server's connections too rarely to tell.
+fn longer_levels(case: &Case<'_>) -> Option<Step> {
+    let reads = case.census().filter(|_| case.server.is_some())?.reads;
+    let window_s = case.window_s();
+    let longer_s = (window_s * READS_MIN as f64 / reads.max(1) as f64).ceil();
+    (reads < READS_MIN).then(|| {
+        let times = if reads == 1 { "once" } else { "too few times" };
+        format!("the server's connections were read {times} in {window_s:.0} s: -d {longer_s:.0}s")
+            .into()
+    })
 }
 
 /// What other processes took of the CPUs of the host that lost most to them, where its threads

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 /// Where bytes were waiting in sampled connections, and what held the senders back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SocketCensus {
+    /// How often the connections were read.
+    pub reads: u64,
     /// Server-side sockets looked at.
     pub server: u64,
     /// Of them, with unread bytes: requests the application has not read.
@@ -51,6 +53,7 @@ pub(crate) struct Census {
 impl Census {
     pub(crate) fn add(&mut self, at_ns: u64, sockets: &[SocketSample]) {
         let sum = self.sum.get_or_insert_default();
+        sum.reads += 1;
         for socket in sockets {
             // The end of a connection counts as a byte; no request or response is that short.
             let unread = u64::from(socket.receive_queue > 1);

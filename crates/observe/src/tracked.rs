@@ -434,8 +434,13 @@ mod tests {
         let share = &observed.server_quotas.unwrap()[0];
         assert_eq!((share.allowed_cpus, share.throttled_periods), (Some(0.25), 0.9));
         assert!((share.throttled_time - 0.5).abs() < 1e-9);
-        let expected =
-            SocketCensus { server: 2, server_unread: 1, client: 1, ..SocketCensus::default() };
+        let expected = SocketCensus {
+            reads: 1,
+            server: 2,
+            server_unread: 1,
+            client: 1,
+            ..SocketCensus::default()
+        };
         assert_eq!(observed.census, Some(expected));
     }
 

@@ -156,9 +156,8 @@ fn co_limited(mut verdict: Verdict, wall: WallId, with: Resource) -> Verdict {
     verdict
 }
 
-/// The evidence named something that the experiments contradict.
+/// The evidence named something that the experiments contradict: the verdict says which, and why.
 fn refuted(mut verdict: Verdict, why: String) -> Verdict {
-    verdict.against.insert(0, why);
     verdict.alternatives.retain(|one| one.wall != verdict.wall);
     if let Some(ceiling) = &mut verdict.ceiling {
         ceiling.kind = CeilingKind::AtLeast;
@@ -166,9 +165,11 @@ fn refuted(mut verdict: Verdict, why: String) -> Verdict {
     verdict.also.clear();
     Verdict {
         wall: Named::Unknown,
-        name: crate::undecided().name,
+        name: why,
         side: Side::Unknown,
         confidence: Confidence::Unknown,
+        sentence: None,
+        fix: None,
         ..verdict
     }
 }
@@ -185,9 +186,11 @@ fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
     let found = confirmed.into_iter().find(|wall| confirms(*wall, made) == Outcome::Confirmed);
     match found {
         Some(Named::Wall(wall)) => {
+            verdict.against.insert(0, format!("before the experiments: {}", verdict.name));
             verdict.wall = Named::Wall(wall);
             verdict.name = wall.name().to_string();
             verdict.side = wall.side();
+            (verdict.sentence, verdict.fix) = (None, None);
             // The experiment is one family of evidence; the evidence against stays in the record.
             verdict.confidence = Confidence::Probable;
             set_kind(&mut verdict, wall.side());

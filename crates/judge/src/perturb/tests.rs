@@ -254,13 +254,15 @@ fn a_resource_that_does_not_matter_contradicts_its_wall() {
     let made = [stays(Resource::ServerCpu), stays(Resource::InFlight)];
     let verdict = apply(named(WallId::S2, Confidence::Probable), &made);
     assert_eq!((verdict.wall, verdict.confidence), (Named::Unknown, Confidence::Unknown));
-    assert!(verdict.against[0].contains("does not depend on the server's CPU time"));
+    assert!(verdict.name.contains("does not depend on the server's CPU time"), "{verdict:?}");
+    assert!(verdict.name.contains("(S2)"), "the headline says what it looked like");
     assert_eq!(verdict.ceiling.unwrap().kind, CeilingKind::AtLeast);
     let client = [stays(Resource::ServerCpu), follows(Resource::ClientCpu)];
     let client = [&client[..], &[stays(Resource::InFlight)]].concat();
     let verdict = apply(named(WallId::S2, Confidence::Probable), &client);
     assert_eq!((verdict.wall, verdict.side), (Named::Wall(WallId::C1), Side::Client));
     assert_eq!(verdict.confidence, Confidence::Probable);
+    assert!(verdict.against[0].contains("(S2)"), "{:?}", verdict.against);
 }
 
 #[test]
