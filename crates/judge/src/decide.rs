@@ -423,7 +423,7 @@ fn is_crowded(case: &Case<'_>, wall: WallId) -> bool {
 
 /// What would limit a server without the others on its CPUs, which it always wants: those CPUs.
 fn without_others(case: &Case<'_>) -> (WallId, Seen) {
-    let own = SERVER.walls.iter().filter(|one| relations::may_be_neighbours(case, one.wall));
+    let own = SERVER.walls.iter().filter(|one| one.wall != WallId::S6);
     let mut seen = own.filter_map(|listed| match listed.ask(case) {
         Test::Seen(seen) => Some((listed.wall, seen)),
         Test::NotSeen | Test::Untested => None,

@@ -7,14 +7,14 @@
 //! and either as many workers as CPUs never slept, or a worker waited for a CPU most of the time.
 //! Our workers sleep as soon as nothing is left to do, so one that never sleeps always had work
 //! queued.
-//! Mimics: neighbours on the same CPUs; S1 when server and client share them.
+//! Mimics: neighbours on the same CPUs (C11: looked at here); S1 when server and client share them.
 //! Confirm: a second client host at the same load raises the rate by more than 15 %.
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-bwc.rst.
 //! Name: client CPUs
 //! Reason: the generator's CPUs are full
 //! Fix: give the generator more CPUs (--cpus, -t), a second host, or cheaper requests
 
-use super::{Family, Seen, Test};
+use super::{Family, Seen, Test, client_neighbours};
 use crate::case::{Case, HOT, WARM, Whose, percent};
 
 /// A worker that waits for a CPU most of the time is held up by other processes, even if it rests a
@@ -40,7 +40,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let waits = case.hottest_worker().is_some_and(|worker| worker.wait > WAITS);
     let covers_cpus = case.trial.threads as usize >= allowed.len();
     let full = if waits { WARM } else { HOT };
-    if busy < 0.90 || load < full || !(covers_cpus || waits) {
+    if busy < 0.90 || load < full || !(covers_cpus || waits) || client_neighbours::is_seen(case) {
         return Test::NotSeen;
     }
     let seen = Seen::default()
@@ -113,6 +113,8 @@ pub(super) mod tests {
         fixture.worker(0.05, 0.90);
         fixture.cpu(0, 0.99);
         fixture.cpu(1, 0.99);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C11: they are not the server's");
+        fixture.server_threads(&[(7, 0.95), (8, 0.90)]);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
         fixture.cpu(0, 0.30);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "an idle CPU");

@@ -66,6 +66,12 @@ pub fn test(case: &Case<'_>) -> Test {
     )))
 }
 
+/// Whether other processes are what the generator waits for: it is then neither full nor late of
+/// itself.
+pub(super) fn is_seen(case: &Case<'_>) -> bool {
+    matches!(test(case), Test::Seen(_))
+}
+
 /// Whether its busiest worker always had work: not only its punctuality suffers, but what it can
 /// send.
 pub(crate) fn is_full(case: &Case<'_>) -> bool {

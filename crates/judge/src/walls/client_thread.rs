@@ -13,7 +13,7 @@
 //! Reason: one thread of the generator is full
 //! Fix: use more threads (-t)
 
-use super::{Family, Seen, Test};
+use super::{Family, Seen, Test, client_neighbours};
 use crate::case::{Case, HOT, WARM, Whose, percent};
 
 /// A server that uses less of its CPUs is far from any CPU limit.
@@ -28,7 +28,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let has_spare_cpus =
         has_cpus_left || case.busy(Whose::Client, &allowed).is_none_or(|busy| busy < 0.90);
     let full = if is_alone(case) { WARM } else { HOT };
-    if load < full || !has_spare_cpus {
+    if load < full || !has_spare_cpus || client_neighbours::is_seen(case) {
         return Test::NotSeen;
     }
     let mut seen = Seen::default()
@@ -113,6 +113,8 @@ pub(super) mod tests {
         fixture.cpu(1, 0.99);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen);
         fixture.worker(0.60, 0.37);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C11");
+        fixture.server_threads(&[(7, 0.95), (8, 0.35)]);
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
     }
 

@@ -22,7 +22,7 @@
 //! Reason: the generator sent requests late
 //! Fix: give the generator CPUs of its own (--cpus, -t) or a second host
 
-use super::{Family, Seen, Test};
+use super::{Family, Seen, Test, client_neighbours};
 use crate::case::{Case, percent};
 use crate::gates::release::{self, Moved};
 use figures::Value;
@@ -60,7 +60,8 @@ pub fn test(case: &Case<'_>) -> Test {
     if case.point.latency_ns.count == 0 {
         return Test::Untested;
     }
-    let Some(moved) = limiting(case) else { return Test::NotSeen };
+    let is_of_others = client_neighbours::is_seen(case);
+    let Some(moved) = limiting(case).filter(|_| !is_of_others) else { return Test::NotSeen };
     let (low, high) = (show_ns(moved.low_ns as f64), show_ns(moved.known_ns as f64));
     let by = show_ns((moved.known_ns - moved.low_ns) as f64);
     let mut seen = Seen::default().with(
