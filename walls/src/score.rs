@@ -79,6 +79,9 @@ pub struct Scored {
     /// Word and mark by judge, in the order of [`Judge::ALL`]; absent without a record, or if the
     /// run has no such data.
     pub marks: Vec<Option<(String, Mark)>>,
+    /// What the judge of ceiling rests on, with the readings of both sides: lines of evidence, and
+    /// of what speaks against it.
+    pub grounds: Vec<String>,
 }
 
 /// Whether a label holds.
@@ -109,7 +112,15 @@ pub fn score(scenario: &'static Scenario, label: &Label, run: Option<&Run>) -> S
     let place = label.parameters.get("placement").map(|place| *place as usize);
     let place = place.and_then(|place| ordinary::PLACES.get(place)).copied();
     let Label { seed, draw, hosts, noise, .. } = *label;
-    Scored { scenario, seed, draw, hosts, place, noise, standing, marks }
+    let grounds = run.map_or_else(Vec::new, grounds);
+    Scored { scenario, seed, draw, hosts, place, noise, standing, marks, grounds }
+}
+
+fn grounds(run: &Run) -> Vec<String> {
+    let verdict = judged(run, Sight::Both, Experiments::Hidden).verdict;
+    let evidence = verdict.evidence.iter().map(|one| format!("+ {}: {}", one.field, one.value));
+    let against = verdict.against.iter().map(|what| format!("- {what}"));
+    [verdict.name.clone()].into_iter().chain(evidence).chain(against).collect()
 }
 
 fn mark_of(judge: Judge, scenario: &Scenario, run: &Run) -> Option<(String, Mark)> {

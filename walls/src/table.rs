@@ -168,7 +168,7 @@ fn confusion(scored: &[Scored], judge: usize) -> Vec<(String, String)> {
     by_truth.into_iter().map(|(truth, said)| (truth, line(said))).collect()
 }
 
-/// Every draw with every verdict, a line each.
+/// Every draw with every verdict, a line each, and what a verdict that is not right rests on.
 pub fn draws(scored: &[Scored]) -> String {
     let mut out = String::new();
     for one in scored {
@@ -180,6 +180,10 @@ pub fn draws(scored: &[Scored]) -> String {
         let (name, truth) = (one.scenario.name, one.scenario.truth.word());
         let (seed, draw, standing, words) = (one.seed, one.draw, one.standing, words.join(", "));
         let _ = writeln!(out, "{name}-{seed}-{draw} {truth} {standing:?}: {words}");
+        let is_right = one.marks[0].as_ref().is_some_and(|(_, mark)| *mark == Mark::Correct);
+        for line in one.grounds.iter().filter(|_| !is_right) {
+            let _ = writeln!(out, "    {line}");
+        }
     }
     out
 }
@@ -341,6 +345,7 @@ mod tests {
             hosts: Hosts::Namespaces,
             place: None,
             noise: Noise::Quiet,
+            grounds: Vec::new(),
             standing,
             marks: vec![Some(("S3".to_owned(), mark)); Judge::ALL.len()],
         };

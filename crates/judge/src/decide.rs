@@ -74,7 +74,10 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
     if let (None, Some((wall, seen))) = (&client, ACCOUNTS.first_seen(case)) {
         return invalid(case, wall, seen);
     }
+    // CPUs that only others fill are no limit of a server beside a generator at its own.
+    let is_of_others = |wall| is_crowded(case, wall) && walls::beside_neighbours(case).is_none();
     let server = server_side(case, ramp);
+    let server = server.filter(|(wall, _)| client.is_none() || !is_of_others(*wall));
     let is_at_limit = client.is_some();
     let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
     match (client, server) {
@@ -87,7 +90,10 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             ));
             named(case, client, add_ramp(seen, ramp, client))
         }
-        (Some((client, seen)), Some((server, more))) => both(case, (client, seen), (server, more)),
+        (Some(client), Some(server)) => both_sides(case, client, server),
+        (Some((WallId::C11, seen)), None) if walls::is_generator_full(case) => {
+            both(case, (WallId::C11, seen), walls::generator_alone(case))
+        }
         (Some((wall, seen)), None) => named(case, wall, add_ramp(seen, ramp, wall)),
         (None, Some((wall, seen))) => busy(case, wall, seen, ramp),
         (None, None) => match waiting(case) {
@@ -95,6 +101,27 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             None => no_heat(case, ramp),
         },
     }
+}
+
+/// Both sides at their limits. Beside neighbours it is what would limit without them, and they are
+/// added.
+fn both_sides(case: &Case<'_>, client: (WallId, Seen), server: (WallId, Seen)) -> Verdict {
+    let mut others: Vec<(WallId, Seen)> = Vec::new();
+    let mut own = |side: (WallId, Seen), neighbours, alone: fn(&Case<'_>) -> (WallId, Seen)| {
+        if side.0 != neighbours {
+            return side;
+        }
+        others.push(side);
+        alone(case)
+    };
+    let client = own(client, WallId::C11, walls::generator_alone);
+    let server = own(server, WallId::S6, without_others);
+    let mut verdict = both(case, client, server);
+    for (wall, seen) in others {
+        verdict.also.push(wall);
+        verdict.evidence.extend(seen.findings.into_iter().map(|finding| finding.evidence));
+    }
+    verdict
 }
 
 /// What the server's CPUs and memory show.

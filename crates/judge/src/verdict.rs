@@ -471,6 +471,26 @@ mod tests {
     }
 
     #[test]
+    fn neighbours_of_both_sides_come_after_what_would_limit_without_them() {
+        let mut fixture = Fixture::good();
+        fixture.trial.cpus = vec![1];
+        fixture.trial.threads = 1;
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+        fixture.cpu(1, 0.99);
+        fixture.worker(0.50, 0.48);
+        let alone = verdict(&mut fixture);
+        assert_eq!((alone.wall, alone.also), (Named::Wall(WallId::C1), vec![WallId::C11]));
+        fixture.cpu(0, 0.99);
+        fixture.server_thread(0.50, 0.49);
+        fixture.unread_at_server(0.5);
+        let both = verdict(&mut fixture);
+        assert_eq!(both.also, [WallId::C1, WallId::C11, WallId::S6], "{}", both.name);
+        fixture.server_thread(0.30, 0.40);
+        let client = verdict(&mut fixture);
+        assert_eq!(client.wall, Named::Wall(WallId::C1), "others fill the server's CPU");
+    }
+
+    #[test]
     fn a_hot_generator_is_the_wall() {
         let mut fixture = Fixture::good();
         fixture.worker(0.99, 0.0);

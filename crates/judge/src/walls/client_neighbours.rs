@@ -6,7 +6,9 @@
 //! Rule: other processes used more than 15 % of the CPUs that the generator may use; its busiest
 //! worker waited for a CPU for more than 25 % of the time in which it was runnable, so that it
 //! could do a third more without the others; and that mattered: the worker was runnable for over
-//! 90 % of the window, or the generator was late (C4). A throttled group waits for its quota (C1).
+//! 90 % of the window or waited for over half of it, or the generator was late (C4). A generator
+//! that is always runnable would be limited by its own CPUs or thread without the others (C1, C2),
+//! which are named first. A throttled group waits for its quota (C1).
 //! A worker that is only late limits nothing that a wall of the server shows: that is named first.
 //! Mimics: C1 and C2 (a generator that has its CPUs and fills them), C4 (late for another reason),
 //! S6 (the same others, on a server that shares these CPUs).
@@ -18,11 +20,15 @@
 
 use super::{Family, Seen, Test, cpu_quota, late_generator};
 use crate::case::{Case, SLACK, WARM, percent};
+use model::wall::WallId;
 
 /// Share of the generator's CPUs that others use.
 const OTHERS_MIN: f64 = 0.15;
 /// Share of its runnable time that its busiest worker waits for a CPU.
 const WAITING_MIN: f64 = 1.0 - SLACK;
+
+/// Share of the window that a worker waits for a CPU and with it every response.
+const WAITS: f64 = 0.5;
 
 pub fn test(case: &Case<'_>) -> Test {
     let is_server_unknown = case.server.is_none() && case.server_side().is_some();
@@ -37,7 +43,7 @@ pub fn test(case: &Case<'_>) -> Test {
     let waiting = worker.wait / worker.wanted().max(f64::MIN_POSITIVE);
     let is_throttled =
         cpu_quota::throttled(case.observed.client_quotas.as_deref(), "client").is_some();
-    let matters = is_full(case) || late_generator::limited(case);
+    let matters = is_full(case) || worker.wait > WAITS || late_generator::limited(case);
     if others < OTHERS_MIN || waiting < WAITING_MIN || is_throttled || !matters {
         return Test::NotSeen;
     }
@@ -59,8 +65,8 @@ pub fn test(case: &Case<'_>) -> Test {
             "over 25 %",
         );
     Test::Seen(seen.saying(format!(
-        "other processes use {} of the time of the generator's CPUs, and it spends {} of its own \
-         waiting for one",
+        "other processes use {} of the generator's CPUs, and it spends {} of its time waiting for \
+         one",
         percent(others),
         percent(waiting)
     )))
@@ -70,6 +76,13 @@ pub fn test(case: &Case<'_>) -> Test {
 /// itself.
 pub(super) fn is_seen(case: &Case<'_>) -> bool {
     matches!(test(case), Test::Seen(_))
+}
+
+/// What would limit the generator without the others: its one thread where it may use more CPUs
+/// than it has threads, else its CPUs.
+pub(crate) fn alone(case: &Case<'_>) -> (WallId, Seen) {
+    let is_one = (case.trial.threads as usize) < case.client_cpus().len();
+    (if is_one { WallId::C2 } else { WallId::C1 }, Seen::default())
 }
 
 /// Whether its busiest worker always had work: not only its punctuality suffers, but what it can

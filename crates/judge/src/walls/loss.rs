@@ -5,11 +5,14 @@ use crate::case::Case;
 use observe::{Observed, QdiscUse};
 use std::collections::BTreeMap;
 
-/// Segments sent again in the window, without repeated SYNs, and segments sent.
+/// Segments sent again in the window because one was lost, and segments sent. Not repeated SYNs, and
+/// not those of which the other side says that it got them twice (RFC 2883): nothing was lost there,
+/// an acknowledgement was late, as from a host whose CPUs are in use.
 pub(crate) fn resent(tcp: &BTreeMap<String, u64>) -> Option<(u64, u64)> {
-    let resent = *tcp.get("Tcp.RetransSegs")?;
-    let of_syns = tcp.get("TcpExt.TCPSynRetrans").copied().unwrap_or(0);
-    Some((resent.saturating_sub(of_syns), *tcp.get("Tcp.OutSegs")?))
+    let count = |name: &str| tcp.get(name).copied().unwrap_or(0);
+    let twice = count("TcpExt.TCPDSACKRecvSegs").max(count("TcpExt.TCPDSACKRecv"));
+    let in_vain = count("TcpExt.TCPSynRetrans") + twice;
+    Some((tcp.get("Tcp.RetransSegs")?.saturating_sub(in_vain), *tcp.get("Tcp.OutSegs")?))
 }
 
 /// Segments that both hosts together sent again, without those that open connections, and segments

@@ -84,12 +84,7 @@ impl Crowd {
     }
 
     fn seen(&self) -> Seen {
-        let sentence = format!(
-            "other processes use {} of the time of the server's CPUs, and its threads spend {} of \
-             theirs waiting for one",
-            percent(self.others),
-            percent(self.waiting)
-        );
+        let sentence = format!("other processes use {} of the server's CPUs", percent(self.others));
         Seen::default()
             .saying(sentence)
             .with(
