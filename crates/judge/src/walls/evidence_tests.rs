@@ -92,6 +92,25 @@ fn a_verdict_names_each_wall_by_its_evidence() {
     assert_eq!(rows().filter_map(other).collect::<Vec<_>>(), [""; 0]);
 }
 
+/// Each of these has a counter of its own: what others take of the server's CPU lengthens the wait
+/// for it, and is not it. K1 is what such a server looks like, and a pause what it waits for.
+#[test]
+fn a_counted_limit_keeps_its_name_beside_a_neighbour() {
+    let rows = super::COUNTED.walls.iter();
+    let kept = rows.filter(|row| ![WallId::K1, WallId::A4, WallId::A5].contains(&row.wall));
+    let other = |row: &Listed| {
+        let mut scene = Scene::good();
+        scene.fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+        scene.fixture.trial.cpus = vec![1];
+        scene.fixture.cpu(0, 0.99);
+        scene.fixture.server_thread(0.50, 0.49);
+        (row.signs.shown)(&mut scene);
+        let verdict = scene.verdict();
+        (!scene.says(row.wall)).then(|| format!("{}: {}", row.wall, verdict.name))
+    };
+    assert_eq!(kept.filter_map(other).collect::<Vec<_>>(), [""; 0]);
+}
+
 #[test]
 fn without_any_piece_of_its_evidence_a_wall_is_not_named() {
     let mut still = Vec::new();

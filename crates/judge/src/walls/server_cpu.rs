@@ -6,9 +6,9 @@
 //! 5 % of their runnable time or could have used nearly all of those CPUs, and requests wait unread
 //! in its sockets (or, over a ramp, throughput stays flat). Busy CPUs alone are not enough: the
 //! cost per request often falls as load rises, and the rate keeps growing at 85 % busy.
-//! Mimics: S7 (spinning), S6 (others use the CPUs), A1 (threads that take turns at a lock, beside
-//! others that use the rest: looked at here), K4 (one CPU full of interrupts), C1 on a shared host,
-//! busy polling.
+//! Mimics: S3 (threads of a throttled group wait for their quota), S7 (spinning), S6 (others use
+//! the CPUs), A1 (threads that take turns at a lock, beside others that use the rest: looked at
+//! here), K4 (one CPU full of interrupts), C1 on a shared host, busy polling.
 //! Confirm: one CPU less for the server lowers the rate in proportion.
 //! Source: Gregg, The USE Method; Linux Documentation/scheduler/sched-stats.rst.
 //! Name: server CPUs
@@ -16,7 +16,7 @@
 //! Fix: make requests cheaper (--profile auto shows where time goes), or give it another CPU
 
 use super::waiting::with_unread;
-use super::{Family, Seen, Test, application_lock};
+use super::{Family, Seen, Test, application_lock, cpu_quota};
 use crate::case::{Case, Whose, percent};
 use model::step::Step;
 use model::wall::WallId;
@@ -42,7 +42,10 @@ pub(super) fn full(case: &Case<'_>) -> Test {
     if busy < 0.92 || wanted < WANTED_MIN || (waiting < 0.05 && wanted < 0.92) {
         return Test::NotSeen;
     }
-    if application_lock::by_turns(case).is_some() {
+    // Threads that wait for a lock or for their quota do not wait for a CPU.
+    let quotas = case.far().server_quotas.as_deref();
+    let is_throttled = cpu_quota::throttled(quotas, "server").is_some();
+    if is_throttled || application_lock::by_turns(case).is_some() {
         return Test::NotSeen;
     }
     let seen = Seen::default().with(
