@@ -306,8 +306,8 @@ fn is_only_late(case: &Case<'_>) -> bool {
     first == Some(WallId::C11) && !walls::is_generator_full(case)
 }
 
-/// Whether requests wait at this wall, or a limit of its own was counted, and other processes on the
-/// server's CPUs lengthen that.
+/// Whether requests wait at this wall, or a limit of its own was counted, and other processes on
+/// the server's CPUs lengthen that.
 fn is_delayed_by_others(case: &Case<'_>, wall: Named) -> bool {
     let Named::Wall(wall) = wall else { return false };
     let is_crowded = SERVER.first_seen(case).is_some_and(|(first, _)| first == WallId::S6);

@@ -5,9 +5,9 @@ use crate::case::Case;
 use observe::{Observed, QdiscUse};
 use std::collections::BTreeMap;
 
-/// Segments sent again in the window because one was lost, and segments sent. Not repeated SYNs, and
-/// not those of which the other side says that it got them twice (RFC 2883): nothing was lost there,
-/// an acknowledgement was late, as from a host whose CPUs are in use.
+/// Segments sent again in the window because one was lost, and segments sent. Not repeated SYNs,
+/// and not those of which the other side says that it got them twice (RFC 2883): nothing was lost
+/// there, an acknowledgement was late, as from a host whose CPUs are in use.
 pub(crate) fn resent(tcp: &BTreeMap<String, u64>) -> Option<(u64, u64)> {
     let count = |name: &str| tcp.get(name).copied().unwrap_or(0);
     let twice = count("TcpExt.TCPDSACKRecvSegs").max(count("TcpExt.TCPDSACKRecv"));
