@@ -1,5 +1,6 @@
 //! The list of all scenarios.
 
+use crate::held_out;
 use crate::options::Family;
 use crate::ordinary;
 use crate::scenario::{self, Scenario};
@@ -10,6 +11,7 @@ impl Family {
         match self {
             Self::Lab => scenario::LAB,
             Self::Ordinary => ordinary::ALL,
+            Self::HeldOut => held_out::ALL,
             Self::Machines => scenario::MACHINES,
         }
     }
@@ -17,7 +19,8 @@ impl Family {
 
 /// Every scenario, those of the lab first.
 pub fn all() -> impl Iterator<Item = &'static Scenario> {
-    scenario::LAB.iter().chain([&&scenario::interrupts::SCENARIO]).chain(ordinary::ALL).copied()
+    let own = scenario::LAB.iter().chain([&&scenario::interrupts::SCENARIO]);
+    own.chain(ordinary::ALL).chain(held_out::ALL).copied()
 }
 
 /// The scenario with that name.

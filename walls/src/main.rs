@@ -10,6 +10,7 @@
 mod options;
 
 mod catalogue;
+mod held_out;
 mod ordinary;
 mod scenario;
 

@@ -61,6 +61,8 @@ pub enum Family {
     Lab,
     /// Third-party servers from package registries, configured as their users do
     Ordinary,
+    /// Third-party servers that the judge was never fitted to: in software of no other family
+    HeldOut,
     /// Scenarios of the lab on two virtual machines, each with its own kernel; run it with make
     /// walls-machines
     Machines,
@@ -81,7 +83,7 @@ impl Family {
     /// The hosts of its scenarios.
     pub fn hosts(self) -> Hosts {
         match self {
-            Self::Lab | Self::Ordinary => Hosts::Namespaces,
+            Self::Lab | Self::Ordinary | Self::HeldOut => Hosts::Namespaces,
             Self::Machines => Hosts::Machines,
         }
     }
@@ -155,9 +157,9 @@ pub struct RunOptions {
     /// Directory of ceiling and the targets
     #[arg(long, value_name = "DIR", default_value = "bin")]
     pub bin: PathBuf,
-    /// Directory of the start scripts of ordinary software
-    #[arg(long, value_name = "DIR", default_value = "walls/ordinary")]
-    pub ordinary: PathBuf,
+    /// Directory of the start scripts of third-party software, a folder for each family
+    #[arg(long, value_name = "DIR", default_value = "walls")]
+    pub scripts: PathBuf,
     /// Skip the test of the labels: untested draws count only in their own column
     #[arg(long)]
     pub no_proof: bool,

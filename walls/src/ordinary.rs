@@ -86,10 +86,10 @@ pub const ALL: &[&Scenario] = &[
 ];
 
 /// The usual load: closed loop, a growing number of connections.
-const RAMP: &str = "ramp {url} -c 2..32*2 -d 1.5s --warmup 300ms";
+pub const RAMP: &str = "ramp {url} -c 2..32*2 -d 1.5s --warmup 300ms";
 
 /// The load that proves their labels.
-const PROOF: &str = "load {url} -c 32 -d 2s";
+pub const PROOF: &str = "load {url} -c 32 -d 2s";
 
 /// Names of the placements, by their number.
 pub const PLACES: [&str; 3] = ["pinned", "seen from outside", "shared CPUs"];
@@ -99,7 +99,7 @@ const SHARED: u32 = 2;
 
 /// A run of a server in a place that the dice choose: 0, pinned to its CPU; 1, the same in a
 /// container that is watched from outside; 2, on CPUs shared with the generator.
-fn placed(dice: &mut Dice, mut server: Program, client: &str) -> Setup {
+pub fn placed(dice: &mut Dice, mut server: Program, client: &str) -> Setup {
     let place = dice.whole("placement", 0, SHARED);
     if place == SHARED {
         server.cpus = "0-1";
@@ -113,7 +113,7 @@ fn placed(dice: &mut Dice, mut server: Program, client: &str) -> Setup {
 
 /// A run of a server that takes so much CPU time that a generator on the same CPUs would be late:
 /// pinned to its CPU, or in a container that is watched from outside.
-fn apart(dice: &mut Dice, server: Program, client: &str) -> Setup {
+pub fn apart(dice: &mut Dice, server: Program, client: &str) -> Setup {
     at(dice.whole("placement", 0, SHARED - 1), server, client)
 }
 
@@ -125,35 +125,35 @@ fn at(place: u32, server: Program, client: &str) -> Setup {
 }
 
 /// The setup with a service that the server calls.
-fn asking(service: Program, mut setup: Setup) -> Setup {
+pub fn asking(service: Program, mut setup: Setup) -> Setup {
     setup.downstream = Some(service);
     setup
 }
 
 /// A count of the configuration, multiplied; at least one.
-fn scaled(count: u32, factor: f64) -> u32 {
+pub fn scaled(count: u32, factor: f64) -> u32 {
     ((f64::from(count) * factor).round() as u32).max(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue;
-    use crate::setup::Origin;
+    use crate::{catalogue, held_out};
     use std::collections::BTreeSet;
     use std::path::Path;
 
     #[test]
     fn every_program_of_every_scenario_can_be_begun() {
-        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("ordinary");
-        for scenario in ALL {
+        let walls = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for scenario in ALL.iter().chain(held_out::ALL) {
             let mut dice = Dice::new(1, scenario.name, 0);
             let setup = (scenario.set_up)(&mut dice, 1.0);
             let place = dice.drawn().get("placement").copied();
             assert!(place.is_some_and(|place| (place as usize) < PLACES.len()));
             for program in [Some(setup.server), setup.downstream].into_iter().flatten() {
-                assert_eq!(program.origin, Origin::Ordinary, "{}", scenario.name);
-                assert!(scripts.join(program.name).join("start").exists(), "{}", program.name);
+                let family = program.origin.scripts().expect(scenario.name);
+                let script = walls.join(family).join(program.name).join("start");
+                assert!(script.exists(), "{}", script.display());
                 // The settings are environment variables.
                 assert!(program.words.iter().all(|word| word.contains('=')), "{}", scenario.name);
             }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_scenario_of_both_families() {
+    fn a_name_is_one_scenario_of_all_families() {
         let names: Vec<_> = catalogue::all().map(|scenario| scenario.name).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
     }

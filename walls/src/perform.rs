@@ -5,7 +5,7 @@ use crate::options::{Hosts, RunOptions, Watch};
 use crate::ordinary::begin;
 use crate::ports;
 use crate::running::Running;
-use crate::setup::{Allowance, Client, Host, Origin, Program, Setup};
+use crate::setup::{Allowance, Client, Host, Program, Setup};
 use crate::stage::{self, Place, Seat, Stage};
 use anyhow::{Context, Result, bail};
 use model::run::Record;
@@ -213,8 +213,8 @@ fn start(
         files: program.files,
         place,
     };
-    if program.origin == Origin::Ordinary {
-        let (program, port) = begin(stage, program, seat, &options.ordinary, asked)?;
+    if let Some(family) = program.origin.scripts() {
+        let (program, port) = begin(stage, (family, program), seat, &options.scripts, asked)?;
         return Ok(Begun { pid: pid_of(&program, place)?, _program: program, port });
     }
     let mut words = crate::setup::words("--addr 0.0.0.0 --port 0");

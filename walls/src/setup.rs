@@ -39,6 +39,20 @@ pub enum Origin {
     Own,
     /// Third party: `walls/ordinary/NAME/start` starts it, and the harness waits for its listener.
     Ordinary,
+    /// Third party, in the same way: `walls/held-out/NAME/start` starts it.
+    HeldOut,
+}
+
+impl Origin {
+    /// The folder of the start scripts below `walls`, which is also the target that installs them;
+    /// absent for this project.
+    pub fn scripts(self) -> Option<&'static str> {
+        match self {
+            Self::Own => None,
+            Self::Ordinary => Some("ordinary"),
+            Self::HeldOut => Some("held-out"),
+        }
+    }
 }
 
 /// A server of the stage.
@@ -46,9 +60,10 @@ pub enum Origin {
 pub struct Program {
     /// Who wrote it.
     pub origin: Origin,
-    /// File name in the directory of programs, or folder in `walls/ordinary`.
+    /// File name in the directory of programs, or folder of a start script.
     pub name: &'static str,
-    /// Its command line, without address and port; for ordinary software its settings, KEY=VALUE.
+    /// Its command line, without address and port; for third-party software its settings,
+    /// KEY=VALUE.
     pub words: Vec<String>,
     /// CPUs it may run on.
     pub cpus: &'static str,
@@ -212,6 +227,11 @@ impl Program {
     /// Ordinary software with these settings, on CPU 0.
     pub fn ordinary(name: &'static str, settings: &str) -> Self {
         Self { origin: Origin::Ordinary, name, ..Self::stage(settings) }
+    }
+
+    /// Held-out software with these settings, on CPU 0.
+    pub fn held_out(name: &'static str, settings: &str) -> Self {
+        Self { origin: Origin::HeldOut, ..Self::ordinary(name, settings) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Starts ordinary software on the stage, and waits until it listens.
+//! Starts third-party software on the stage, and waits until it listens.
 
 use crate::running::Running;
 use crate::setup::{Host, Program};
@@ -15,10 +15,10 @@ const NOT_INSTALLED: i32 = 69;
 /// Interpreters and databases take a while on a busy machine.
 const LISTENS_WITHIN: Duration = Duration::from_secs(90);
 
-/// Starts a program; returns it with its port. `asked` is the address of its downstream.
+/// Starts a program of a family; returns it with its port. `asked` is the address of its downstream.
 pub fn begin(
     stage: &Stage,
-    program: &Program,
+    (family, program): (&str, &Program),
     seat: Seat<'_>,
     scripts: &Path,
     asked: Option<String>,
@@ -27,7 +27,7 @@ pub fn begin(
         Host::Downstream => 8081,
         _ => 8080,
     };
-    let script = scripts.join(program.name).join("start");
+    let script = scripts.join(family).join(program.name).join("start");
     let script = script.canonicalize().with_context(|| format!("no {}", script.display()))?;
     let folder = stage.folder(seat.name)?;
     let mut words = vec![format!("PORT={port}"), format!("DIR={}", folder.display())];
@@ -42,7 +42,7 @@ pub fn begin(
     while !is_listening(server.0.id(), port) {
         if let Some(status) = server.0.try_wait()? {
             if status.code() == Some(NOT_INSTALLED) {
-                bail!("{} is not installed: make -C walls ordinary installs it", program.name);
+                bail!("{} is not installed: make -C walls {family} installs it", program.name);
             }
             let said = fs::read_to_string(&log).unwrap_or_default();
             bail!("{} ended with {status}: {}", program.name, said.trim());

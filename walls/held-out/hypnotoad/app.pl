@@ -1,0 +1,21 @@
+#!/usr/bin/env perl
+# Sleeps SLEEP_MS in each request.
+use Mojolicious::Lite -signatures;
+use Time::HiRes 'sleep';
+
+app->log->level('fatal');
+app->config(
+  hypnotoad => {
+    listen             => ["http://*:$ENV{PORT}"],
+    workers            => $ENV{WORKERS},
+    clients            => $ENV{CLIENTS},
+    requests           => $ENV{REQUESTS},
+    pid_file           => "$ENV{DIR}/pid",
+    keep_alive_timeout => 60,
+  }
+);
+get '/' => sub ($c) {
+  sleep $ENV{SLEEP_MS} / 1000;
+  $c->render(text => "slept\n");
+};
+app->start;
