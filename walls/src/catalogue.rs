@@ -15,6 +15,11 @@ impl Family {
             Self::Machines => scenario::MACHINES,
         }
     }
+
+    /// Whether the scenario with that name is one of them.
+    pub fn has(self, name: &str) -> bool {
+        self.scenarios().iter().any(|scenario| scenario.name == name)
+    }
 }
 
 /// Every scenario, those of the lab first.

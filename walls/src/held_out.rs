@@ -1,8 +1,8 @@
 //! Third-party servers that appear in no other family, in more languages.
 //!
 //! The judge was neither fitted to them nor mended because of one of them: a scenario here changes
-//! when its label is wrong, never because a verdict is. Their start scripts are in `walls/held-out`,
-//! a folder for each. Loads, placements and the rest are those of ordinary software.
+//! when its label is wrong, never because a verdict is. Their start scripts are in
+//! `walls/held-out`, a folder for each. Loads and placements are those of ordinary software.
 
 use crate::scenario::Scenario;
 
@@ -14,7 +14,6 @@ mod aiohttp_sockets;
 mod aiohttp_timers;
 mod echo_files;
 mod echo_refuse;
-mod etcd_commit;
 mod fastify_limit;
 mod gin_cpus;
 mod gin_light;
@@ -34,6 +33,7 @@ mod twisted_lock;
 mod undertow_refuse;
 mod undertow_workers;
 mod unicorn_log;
+mod unicorn_sync;
 mod unicorn_workers;
 mod uwsgi_queue;
 mod vertx_heap;
@@ -77,10 +77,10 @@ pub const ALL: &[&Scenario] = &[
     &squid_origin::SCENARIO,
     &unicorn_workers::SCENARIO,
     &unicorn_log::SCENARIO,
+    &unicorn_sync::SCENARIO,
     &thin_blocked::SCENARIO,
     &hypnotoad_workers::SCENARIO,
     &uwsgi_queue::SCENARIO,
-    &etcd_commit::SCENARIO,
     &yaws_process::SCENARIO,
     &inets_refuse::SCENARIO,
     &warp_lock::SCENARIO,

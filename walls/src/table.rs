@@ -3,7 +3,7 @@
 use crate::baseline::{CHECKLIST, HIGHEST};
 use crate::catalogue;
 use crate::label::Label;
-use crate::options::{Hosts, Noise, ScoreOptions};
+use crate::options::{Family, Hosts, Noise, ScoreOptions};
 use crate::ordinary;
 use crate::scenario::Scenario;
 use crate::score::{Judge, Mark, Scored, Standing, score};
@@ -229,12 +229,16 @@ pub fn page(scored: &[Scored], when: &str) -> String {
         "# Walls: how often the verdict is right\n\n\
          Made by `make ",
     );
-    let is_ordinary = scored.iter().any(|one| one.place.is_some());
+    let is_of = |family: Family| scored.iter().any(|one| family.has(one.scenario.name));
     let is_machines = scored.iter().any(|one| one.hosts == Hosts::Machines);
-    let (target, on) = match (is_ordinary, is_machines) {
-        (_, true) => ("walls-machines", "two virtual machines of two CPUs each, on "),
-        (true, false) => ("walls-ordinary", ""),
-        (false, false) => ("walls", ""),
+    let (target, on) = if is_machines {
+        ("-C walls machines", "two virtual machines of two CPUs each, on ")
+    } else if is_of(Family::Ordinary) {
+        ("-C walls ordinary", "")
+    } else if is_of(Family::HeldOut) {
+        ("-C walls held-out", "")
+    } else {
+        ("walls", "")
     };
     let _ = writeln!(out, "{target} WRITE=1`; not edited by hand.\n");
     let about = format!("{}; runs from {when} on; {on}{}.", of_seeds(scored), machine());

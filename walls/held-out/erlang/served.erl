@@ -1,5 +1,6 @@
 %% Servers of Erlang, which read their settings from the environment. inets: httpd, with max_clients
-%% set to SLOTS; each request sleeps SLEEP_MS. yaws: each request calls one gen_server, which sleeps.
+%% set to SLOTS; each request sleeps SLEEP_MS. yaws: each request calls one gen_server, which
+%% sleeps.
 -module(served).
 -behaviour(gen_server).
 -include_lib("/usr/lib/yaws/include/yaws_api.hrl").

@@ -6,12 +6,10 @@ use Time::HiRes 'sleep';
 app->log->level('fatal');
 app->config(
   hypnotoad => {
-    listen             => ["http://*:$ENV{PORT}"],
-    workers            => $ENV{WORKERS},
-    clients            => $ENV{CLIENTS},
-    requests           => $ENV{REQUESTS},
-    pid_file           => "$ENV{DIR}/pid",
-    keep_alive_timeout => 60,
+    listen   => ["http://*:$ENV{PORT}"],
+    workers  => $ENV{WORKERS},
+    clients  => 1,
+    pid_file => "$ENV{DIR}/pid",
   }
 );
 get '/' => sub ($c) {

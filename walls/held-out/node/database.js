@@ -1,5 +1,5 @@
-// Koa with a pool of POOL connections to MariaDB at DOWNSTREAM. QUERY: sleep, each request is a query
-// of HOLD_MS; row, each updates the same row in a transaction that takes HOLD_MS.
+// Koa with a pool of POOL connections to MariaDB at DOWNSTREAM. QUERY: sleep, each request is a
+// query of HOLD_MS; row, each updates the same row in a transaction that takes HOLD_MS.
 const Koa = require("koa");
 const mysql = require("mysql2/promise");
 const { PORT, POOL, QUERY, HOLD_MS, DOWNSTREAM } = process.env;

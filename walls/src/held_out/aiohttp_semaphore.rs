@@ -1,5 +1,5 @@
-//! aiohttp with a semaphore around what each request waits for. The event loop reads every request at
-//! once, so the queue is in its memory.
+//! aiohttp with a semaphore around what each request waits for. The event loop reads every request
+//! at once, so the queue is in its memory.
 
 use crate::dice::Dice;
 use crate::ordinary::{PROOF, RAMP, placed, scaled};

@@ -1,5 +1,5 @@
-//! aiohttp whose client has few connections to a service that has no limit of its own. They are a pool,
-//! and what a request waits for in it is the service.
+//! aiohttp whose client has few connections to a service that has no limit of its own. They are a
+//! pool, and what a request in it waits for is the service.
 
 use crate::dice::Dice;
 use crate::ordinary::{PROOF, RAMP, asking, placed, scaled};

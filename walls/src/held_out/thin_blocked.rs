@@ -1,5 +1,5 @@
-//! Thin with an application that blocks its event loop: a pool of one worker that waits, or a section
-//! that serialises all requests.
+//! Thin with an application that blocks its event loop: a pool of one worker that waits, or a
+//! section that serialises all requests.
 
 use crate::dice::Dice;
 use crate::ordinary::{PROOF, RAMP, placed};

@@ -1,5 +1,5 @@
-//! Virtual threads of Java that keep their carrier while they sleep, because they are in a synchronized
-//! block. Each has a monitor of its own, so the carriers are the pool.
+//! Virtual threads of Java that keep their carrier while they sleep, because they are in a
+//! synchronized block. Each has a monitor of its own, so the carriers are the pool.
 
 use crate::dice::Dice;
 use crate::ordinary::{PROOF, RAMP, placed, scaled};

@@ -1,5 +1,5 @@
-//! Yaws whose pages all call one process, which takes one call at a time: a section that serialises all
-//! requests, or a pool of one worker that waits.
+//! Yaws whose pages all call one process, which takes one call at a time: a section that serialises
+//! all requests, or a pool of one worker that waits.
 
 use crate::dice::Dice;
 use crate::ordinary::{PROOF, RAMP, placed};

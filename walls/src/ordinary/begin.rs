@@ -15,7 +15,7 @@ const NOT_INSTALLED: i32 = 69;
 /// Interpreters and databases take a while on a busy machine.
 const LISTENS_WITHIN: Duration = Duration::from_secs(90);
 
-/// Starts a program of a family; returns it with its port. `asked` is the address of its downstream.
+/// Starts a program of a family; returns it with its port. `asked` is the address of what it calls.
 pub fn begin(
     stage: &Stage,
     (family, program): (&str, &Program),

@@ -265,6 +265,12 @@ const ROOMS: &[Room] = &[
         why: "programs are compared from outside, as users run them",
     },
     Room {
+        folder: "walls/held-out/actix",
+        may_use: &[],
+        why: "a server of a third party with a handler of ours: a workspace of its own, built only \
+              by the scenarios that measure it",
+    },
+    Room {
         folder: "bench/floor",
         may_use: &[],
         why: "a ruler shares no code with what it measures",

@@ -1,6 +1,6 @@
 //! Actix Web. APP: block (a handler sleeps SLEEP_MS in `web::block`, in one of THREADS threads of
-//! each worker), mutex (a handler sleeps while it holds a mutex, WORKERS workers), sync (each request
-//! appends a line to a file and syncs it, also in `web::block`).
+//! each worker), mutex (a handler sleeps while it holds a mutex, WORKERS workers), sync (each
+//! request appends a line to a file and syncs it, also in `web::block`).
 
 use actix_web::{App, HttpResponse, HttpServer, Responder, web};
 use std::env;
