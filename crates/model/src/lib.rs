@@ -49,6 +49,7 @@ pub mod checkup;
 pub mod claim;
 pub mod ending;
 pub mod fleet;
+pub mod kernel;
 pub mod lost;
 pub mod perturbation;
 pub mod printable;
