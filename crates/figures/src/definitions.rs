@@ -458,6 +458,39 @@ const DEFINITIONS: &[(&str, &str)] = &[
          the lock: the two are not added.",
     ),
     (
+        "kernel",
+        "What programs in the kernel saw of the server (--evidence kernel) in one more visit of \
+         points[point], whose figures do not include their cost; absent when not requested, and \
+         when no process of the server is known on this host. rate, answered_rate (good or not) \
+         and in_flight are of that visit. readings.unreadable: what this kernel or user could not \
+         read, with the reason; what belongs to it is null, never zero.",
+    ),
+    (
+        "kernel.readings",
+        "window_ns: from the attachment of the last program to the detachment. Durations: count, \
+         sum_ns, and upper bounds of percentiles from buckets of which four double the value; \
+         p99_ns is null below a hundred. retransmits, resets_sent, resets_received: at either end \
+         of the server's connections on this host, and others. drops: packets freed by the kernel \
+         with its own reason; is_of_server when either port was the server's. disks: block \
+         requests of the whole host. programs: runs and time by the kernel's own statistics, and \
+         how often one did not run because it ran already on that CPU.",
+    ),
+    (
+        "kernel.readings.split",
+        "Connections to port, by the server's processes in pids. unread: from bytes in the socket \
+         to the first read. inside: from the last read of a request to the end of the first write \
+         of its response. acknowledged: from there to the acknowledgement, 0 when it came before \
+         the write returned. Requests that are read together (pipelining) count as one.",
+    ),
+    (
+        "kernel.readings.threads",
+        "waits: time off the CPU of 50 us and more by what for and by the functions of the kernel, \
+         the innermost first; is_uninterruptible: no signal ends it. total_s over the window is \
+         the mean number of threads there. A wait that began before the attachment is in none; \
+         one that had not ended counts until the end. run_queue: from runnable to running. \
+         ran_instead: the task that was on the CPU just before, where that took 50 us or more.",
+    ),
+    (
         "target.tls",
         "What one handshake before the load negotiated: version, cipher suite, group of the key \
          exchange and ALPN protocol; null without TLS. ktls.used: whether the kernel encrypted the \

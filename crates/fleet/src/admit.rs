@@ -210,7 +210,8 @@ fn no_files(trial: &Trial) -> Result<(), String> {
     if trial.tls.as_ref().is_some_and(reads) {
         return Err("an agent reads no files of certificates or keys".to_string());
     }
-    if matches!(trial.server, ServerProcess::Probe(_)) || trial.profile.is_some() {
+    let watches = trial.profile.is_some() || trial.evidence.is_some();
+    if matches!(trial.server, ServerProcess::Probe(_)) || watches {
         return Err("only the controller reads the server's probe".to_string());
     }
     Ok(())

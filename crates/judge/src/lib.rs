@@ -18,6 +18,7 @@ pub mod walls;
 mod backlog;
 mod decide;
 mod fleet;
+mod inside_kernel;
 mod next;
 mod remaining;
 mod verdict;

@@ -62,5 +62,6 @@ pub(crate) fn context_of(record: &Record) -> Context<'_> {
         target: &record.target,
         outcome: record.outcome,
         perturbations: &record.perturbations,
+        kernel: record.kernel.as_ref(),
     }
 }

@@ -490,6 +490,7 @@ mod tests {
             perturbations: vec![],
             fleet: None,
             profile: None,
+            kernel: None,
             notices: vec![],
             tool: None,
             definitions: BTreeMap::new(),

@@ -342,6 +342,7 @@ mod tests {
             target: &target,
             outcome: Ended::Complete,
             perturbations: &[],
+            kernel: None,
         };
         judge_tool(context, run, &fixture.observed)
     }

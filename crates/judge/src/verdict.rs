@@ -10,9 +10,10 @@ use crate::decide::{RampSays, decide, undecided};
 use crate::next::look_at;
 use crate::ramp::{self, Trend, last_visits};
 use crate::walls::{COUNTED, Family, Seen};
-use crate::{fleet, gates, objective, perturb, ramp::ceiling, residence};
+use crate::{fleet, gates, inside_kernel, objective, perturb, ramp::ceiling, residence};
 use model::facts::{ClockOffset, HostFacts};
 use model::fault::Fault;
+use model::kernel::KernelRecord;
 use model::load::LoadModel;
 use model::load::{Question, Trial};
 use model::perturbation::Perturbation;
@@ -39,6 +40,8 @@ pub struct Context<'a> {
     pub outcome: Outcome,
     /// Experiments made to confirm it.
     pub perturbations: &'a [Perturbation],
+    /// What programs in the kernel saw.
+    pub kernel: Option<&'a KernelRecord>,
 }
 
 impl<'a> Context<'a> {
@@ -84,6 +87,7 @@ pub fn worker_load(context: Context<'_>, point: &Point, observed: &Observed) -> 
 /// The verdict of a run from its judged points and the readings of their windows.
 pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
     let verdict = judge_points(context, points, observed);
+    let verdict = inside_kernel::apply(verdict, context, points, observed);
     let best = points.iter().max_by(|one, other| one.rate.total_cmp(&other.rate));
     let mut verdict = best.map_or(verdict.clone(), |best| fleet::apply(verdict, best));
     mention_loss(context, &mut verdict, &observed.iter().collect::<Vec<_>>());
@@ -537,6 +541,7 @@ mod tests {
             target: &target,
             outcome: Outcome::Complete,
             perturbations: &[],
+            kernel: None,
         };
         let judged = |visit: Point| judge_point(context, visit, &fixture.observed);
         let points: Vec<_> = visits.into_iter().map(judged).collect();
@@ -816,6 +821,7 @@ mod tests {
             target: &target,
             outcome,
             perturbations: &[],
+            kernel: None,
         };
         let point = judge_point(context, fixture.point.clone(), &fixture.observed);
         judge_run(context, &[point], std::slice::from_ref(&fixture.observed))
@@ -986,6 +992,7 @@ mod tests {
             target: &target,
             outcome: Outcome::Complete,
             perturbations: &[],
+            kernel: None,
         };
         let seen = |far| Observed { far: Some(Box::new(far)), ..Observed::default() };
         let watched = seen(Observed { cpus: Some(Vec::new()), ..Observed::default() });

@@ -231,7 +231,10 @@ impl Map {
 
 /// Eight-byte words in the order of the machine; a rest is left out.
 pub fn words(bytes: &[u8]) -> Vec<u64> {
-    bytes.chunks_exact(8).filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?))).collect()
+    bytes
+        .chunks_exact(8)
+        .filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)))
+        .collect()
 }
 
 /// CPUs that the kernel may ever have: a value of a per-CPU map has as many copies.

@@ -106,7 +106,8 @@ impl Btf {
         while at < end {
             let head = head_at(&bytes, at).ok_or(short.clone())?;
             let rest = rest_bytes(head.kind, head.count);
-            let rest = rest.ok_or(BtfError::Malformed("it has a kind of type that is not known"))?;
+            let rest =
+                rest.ok_or(BtfError::Malformed("it has a kind of type that is not known"))?;
             types.push(at);
             at = head.rest + rest;
         }

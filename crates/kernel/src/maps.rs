@@ -38,8 +38,8 @@ const COUNTERS: u32 = 8;
 pub const BUCKETS: usize = 256;
 /// The bucket that has the sum instead: the highest that a value can have is 251.
 pub const SUM: usize = 255;
-/// Addresses of a stack.
-pub const STACK_DEPTH: u32 = 24;
+/// Addresses of a stack, from the innermost: what a thread waits for is near it, and each costs.
+pub const STACK_DEPTH: u32 = 16;
 
 /// Where fields of a thread's value are, bytes.
 pub mod thread {
@@ -112,9 +112,8 @@ pub struct Maps {
 impl Maps {
     /// New maps. Together about 10 MB of kernel memory.
     pub fn new() -> Result<Self, BpfError> {
-        let map = |name, kind, (key, value), entries| {
-            Map::new(name, Shape { kind, key, value, entries })
-        };
+        let map =
+            |name, kind, (key, value), entries| Map::new(name, Shape { kind, key, value, entries });
         let histogram = (4, 8 * BUCKETS as u32);
         Ok(Self {
             servers: map("servers", MapKind::Hash, (4, 4), 4096)?,

@@ -5,8 +5,8 @@ use std::fs;
 
 /// Functions of a stack that are shown.
 const SHOWN: usize = 6;
-/// Functions that put any thread to sleep, or belong to the hook: they tell nothing.
-const COMMON: [&str; 12] = [
+/// Functions that put any thread to sleep, lead there or belong to the hook: they tell nothing.
+const COMMON: [&str; 14] = [
     "__schedule",
     "schedule",
     "schedule_preempt_disabled",
@@ -19,6 +19,8 @@ const COMMON: [&str; 12] = [
     "bpf_get_stackid",
     "bpf_get_stackid_raw_tp",
     "__cond_resched",
+    "do_syscall_64",
+    "entry_SYSCALL_64_after_hwframe",
 ];
 
 /// What a thread waits for when one of these begins the name of a function on its stack; the first

@@ -323,9 +323,11 @@ fn pair(value: &[u8]) -> Option<(u64, f64)> {
 /// Waits by where, also those that have not ended: of these the time until the end.
 fn waits(maps: &Maps, end_ns: u64, symbols: Option<&Symbols>) -> Vec<KernelWait> {
     let mut by_place: BTreeMap<(u32, u32), (u64, f64)> = BTreeMap::new();
-    let ended = maps.waits.entries().into_iter().filter_map(|(key, value)| {
-        Some(((word(&key, 0)?, word(&key, 4)?), pair(&value)?))
-    });
+    let ended = maps
+        .waits
+        .entries()
+        .into_iter()
+        .filter_map(|(key, value)| Some(((word(&key, 0)?, word(&key, 4)?), pair(&value)?)));
     let asleep = maps.threads.entries().into_iter().filter_map(|(_, value)| {
         let [out_ns, woken_ns, _] = words(&value)[..] else { return None };
         let place = (word(&value, 16)?, word(&value, 20)?);
@@ -370,7 +372,9 @@ fn together(rows: impl Iterator<Item = KernelWait>) -> Vec<KernelWait> {
                 == (row.what, &row.functions, row.is_uninterruptible)
         };
         match all.iter_mut().find(is_same) {
-            Some(one) => (one.count, one.total_s) = (one.count + row.count, one.total_s + row.total_s),
+            Some(one) => {
+                (one.count, one.total_s) = (one.count + row.count, one.total_s + row.total_s)
+            }
             None => all.push(row),
         }
     }
@@ -382,13 +386,13 @@ fn ran_instead(maps: &Maps, servers: &[u32]) -> Vec<RanInstead> {
     for (key, value) in maps.ran_instead.entries() {
         let (Some(pid), Some((count, delayed_s))) = (word(&key, 0), pair(&value)) else { continue };
         let whose = whose(pid, servers);
-        let name = key[4..].split(|byte| *byte == 0).next().unwrap_or_default();
-        // An idle CPU has a task for each CPU, `swapper/0`.
+        // All threads of a process are one row; an idle CPU has a task of its own for each CPU.
+        let thread = key[4..].split(|byte| *byte == 0).next().unwrap_or_default();
         let name = match whose {
             Whose::Idle => "idle".to_string(),
-            _ => String::from_utf8_lossy(name).into_owned(),
+            _ => process_name(pid).unwrap_or_else(|| String::from_utf8_lossy(thread).into_owned()),
         };
-        match rows.iter_mut().find(|row| (row.pid, &row.name) == (pid, &name)) {
+        match rows.iter_mut().find(|row| row.pid == pid) {
             Some(row) => {
                 (row.count, row.delayed_s) = (row.count + count, row.delayed_s + delayed_s);
             }
@@ -410,12 +414,20 @@ fn whose(pid: u32, servers: &[u32]) -> Whose {
     }
 }
 
+/// The name of a process; none when it is gone.
+fn process_name(pid: u32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end().to_string())
+}
+
 /// Whether a process is a thread of the kernel; one that is gone is none.
 fn is_of_kernel(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name before it may contain anything; the flags are the seventh word after it.
     let flags = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(6));
-    flags.and_then(|flags| flags.parse::<u64>().ok()).is_some_and(|flags| flags & KERNEL_THREAD != 0)
+    flags
+        .and_then(|flags| flags.parse::<u64>().ok())
+        .is_some_and(|flags| flags & KERNEL_THREAD != 0)
 }
 
 fn devices(maps: &Maps) -> Vec<DiskTime> {

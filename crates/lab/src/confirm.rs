@@ -315,6 +315,7 @@ impl Headroom<'_, '_, '_> {
             notify: &mut *self.notify,
             watch: &mut *self.watch,
             profiler: None,
+            evidence: None,
             interim: None,
             silence: Silence::default(),
         };

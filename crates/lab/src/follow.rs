@@ -159,6 +159,7 @@ pub fn part_of(trial: &Trial, shares: &Shares) -> Trial {
         links: Links::default(),
         runtime: None,
         profile: None,
+        evidence: None,
         expect: None,
         search: None,
         confirm: None,
@@ -450,6 +451,7 @@ impl<'a> Follower<'a> {
             stop: &never,
             notify: &mut |event| tell(AgentReport::Event(&event)),
             profiler: None,
+            evidence: None,
             interim: None,
             silence: Silence::default(),
         };

@@ -148,6 +148,7 @@ impl Bench {
             search: None,
             perturbations: Vec::new(),
             profile: None,
+            kernel: None,
             fleet: None,
             notices: Vec::new(),
         };
@@ -166,6 +167,7 @@ impl Bench {
             target: &self.target,
             outcome: Outcome::Complete,
             perturbations: &[],
+            kernel: None,
         };
         let (crews, before_bytes) = (&moment.crews, self.before_bytes);
         let stamps = Stamps::Unknown(String::new());

@@ -11,6 +11,7 @@ use judge::observe::Observed;
 use judge::{Context, judge_point, judge_run};
 use model::facts::HostFacts;
 use model::fleet::FleetRecord;
+use model::kernel::KernelRecord;
 use model::load::Trial;
 use model::perturbation::Perturbation;
 use model::profile::ProfileRecord;
@@ -56,6 +57,7 @@ pub(crate) struct Head<'a> {
     pub(crate) search: Option<SearchRecord>,
     pub(crate) perturbations: Vec<Perturbation>,
     pub(crate) profile: Option<ProfileRecord>,
+    pub(crate) kernel: Option<KernelRecord>,
     pub(crate) fleet: Option<FleetRecord>,
     pub(crate) notices: Vec<String>,
 }
@@ -70,6 +72,7 @@ impl Head<'_> {
             target: &self.target,
             outcome: self.outcome,
             perturbations: &self.perturbations,
+            kernel: self.kernel.as_ref(),
         };
         let verdict = judge_run(context, &points, observed);
         // A search makes trials that miss on purpose; its result stands for them all.
@@ -95,6 +98,7 @@ impl Head<'_> {
             search: self.search,
             perturbations: self.perturbations,
             profile: self.profile,
+            kernel: self.kernel,
             fleet: self.fleet,
             notices: self.notices,
             definitions: figures::definitions(),

@@ -6,6 +6,7 @@
 use crate::crews::Crews;
 use crate::error::LabError;
 use crate::gather::{Gathered, WindowEnds};
+use crate::inside_kernel::Watcher;
 use crate::interim::{Interim, Moment};
 use crate::openings::Openings;
 use crate::planned;
@@ -82,6 +83,8 @@ pub struct LevelContext<'a, 'b> {
     pub watch: &'a mut Watch<'b>,
     /// Profiles the server in the window, if requested.
     pub(crate) profiler: Option<Profiler>,
+    /// Programs in the kernel for the window, if requested.
+    pub(crate) evidence: Option<Watcher>,
     /// Judges the run while it goes on, if requested.
     pub(crate) interim: Option<Interim>,
     /// What came so far, over all levels.
@@ -522,6 +525,9 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
         }
         if let Some(profiler) = &mut self.context.profiler {
             profiler.start((begin_ns, end_ns));
+        }
+        if let Some(watcher) = &mut self.context.evidence {
+            watcher.start((begin_ns, end_ns));
         }
         let mut give_up_ns = u64::MAX;
         if budget.is_none() {

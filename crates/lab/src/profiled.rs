@@ -62,7 +62,7 @@ pub(crate) fn run(
 }
 
 /// The point whose level is profiled: the result of a search, else the one with the highest rate.
-fn best(run: &RunBuilder<'_>) -> Option<usize> {
+pub(crate) fn best(run: &RunBuilder<'_>) -> Option<usize> {
     let answer = run.search.as_ref().and_then(|search| search.answer.as_ref()?.rate);
     let is_answer = |point: &Point| answer.is_some() && point.load.rate == answer;
     run.points.iter().rposition(is_answer).or_else(|| perturb::base_point(&run.points))

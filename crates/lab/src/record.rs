@@ -22,6 +22,7 @@ use model::facts::HostFacts;
 use model::fault::Fault;
 use model::fleet::{AgentPoint, FleetAccount, FleetRecord, Share};
 use model::histogram::Histogram;
+use model::kernel::KernelRecord;
 use model::load::{Level, Stop, Trial};
 use model::perturbation::Perturbation;
 use model::profile::ProfileRecord;
@@ -69,6 +70,8 @@ pub(crate) struct RunBuilder<'a> {
     pub(crate) perturbations: Vec<Perturbation>,
     /// Profiles of the server.
     pub(crate) profile: Option<ProfileRecord>,
+    /// What programs in the kernel saw.
+    pub(crate) kernel: Option<KernelRecord>,
     /// The agents that made the load.
     fleet: Option<FleetRecord>,
 }
@@ -113,6 +116,7 @@ impl<'a> RunBuilder<'a> {
             search: None,
             perturbations: Vec::new(),
             profile: None,
+            kernel: None,
             fleet: None,
             levels: Vec::new(),
         }
@@ -179,6 +183,7 @@ impl<'a> RunBuilder<'a> {
             target: &self.target,
             outcome: self.outcome,
             perturbations: &self.perturbations,
+            kernel: self.kernel.as_ref(),
         }
     }
 
@@ -313,6 +318,7 @@ impl<'a> RunBuilder<'a> {
             search: self.search,
             perturbations: self.perturbations,
             profile: self.profile,
+            kernel: self.kernel,
             fleet: self.fleet,
             notices: self.notices,
         };

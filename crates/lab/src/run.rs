@@ -10,7 +10,7 @@ use crate::record::RunBuilder;
 use crate::setting::Setting;
 use crate::silence::Silence;
 use crate::watch::{Logs, Watch};
-use crate::{confirm, profiled, search, tool};
+use crate::{confirm, inside_kernel, profiled, search, tool};
 use model::event::Event;
 use model::load::Trial;
 use model::run::{Outcome, Run};
@@ -87,6 +87,7 @@ pub fn run_in(
         stop,
         notify: &mut *notify,
         profiler: Profiler::of_the_point(trial, &run.target),
+        evidence: None,
         interim,
         silence: Silence::default(),
     };
@@ -95,6 +96,7 @@ pub fn run_in(
         Some(config) => search::run(&mut run, &mut context, config)?,
     }
     profiled::run(&mut run, &mut context)?;
+    inside_kernel::run(&mut run, &mut context)?;
     drop(crew);
     drop(audience);
     if let Some(account) = setting.finish_fleet() {

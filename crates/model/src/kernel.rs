@@ -194,7 +194,7 @@ crate::named! {
 /// A task that ran just before a delayed thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RanInstead {
-    /// Its name.
+    /// The name of its process.
     pub name: String,
     /// Its process; 0 for an idle CPU.
     pub pid: u32,

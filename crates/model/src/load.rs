@@ -284,6 +284,18 @@ pub enum ServerProcess {
 }
 
 crate::named! {
+    /// Where further evidence about the server comes from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum EvidenceFrom {
+        /// Programs in the kernel of this host.
+        Kernel = "kernel",
+    }
+    /// The word of the option.
+    fn name, parse;
+}
+
+crate::named! {
     /// Whether requests wait for responses; the name of an [`Arrival`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
@@ -386,6 +398,9 @@ pub struct Trial {
     pub sample_bodies: Bodies,
     /// Where profiles of the server come from, if requested.
     pub profile: Option<ProfileChoice>,
+    /// Further evidence about the server, in a visit of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceFrom>,
     /// What must hold, if anything.
     pub expect: Option<Objective>,
     /// How to search for the highest rate that holds `expect`; its trials replace the rate of the
@@ -433,6 +448,7 @@ impl Trial {
             links: Links::default(),
             runtime: None,
             profile: None,
+            evidence: None,
             sample_bodies: Bodies::Dropped,
             expect: None,
             search: None,

@@ -206,6 +206,7 @@ options! {
     "driver"            Plain   Load     Generator   Later;
     "duration" 'd'      Plain   Load     Length      First;
     "events"            Plain   Load     Requests    Later;
+    "evidence"          Plain   Server   Experiment  Later;
     "expand"            Plain   Load     Requests    Later;
     "expect"            Plain   Load     Objective   First;
     "fail-if"           Plain   Load     Objective   Later;

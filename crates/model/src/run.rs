@@ -11,6 +11,7 @@ use crate::fault::{self, Fault};
 use crate::figure::Figure;
 use crate::fleet::{AgentPoint, FleetRecord};
 use crate::histogram::{Histogram, Summary};
+use crate::kernel::KernelRecord;
 use crate::load::{Life, LoadModel, Spacing, Trial};
 use crate::lost::{CrossedInfo, Stopped};
 use crate::maps::IntoMap;
@@ -85,6 +86,9 @@ pub struct Record {
     pub perturbations: Vec<Perturbation>,
     /// Profiles of the server, if requested and a visit could be profiled.
     pub profile: Option<ProfileRecord>,
+    /// What programs in the kernel saw of the server, if requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelRecord>,
     /// The agents that made the load, where a fleet did; what each did is in `points[].agents`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<FleetRecord>,

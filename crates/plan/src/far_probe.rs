@@ -24,6 +24,11 @@ pub struct ProbeOptions {
 }
 
 impl ProbeOptions {
+    /// Whether a probe on another host was named.
+    pub(crate) fn is_given(&self) -> bool {
+        self.probe.is_some()
+    }
+
     /// The probe, when one is requested.
     pub fn choice(&self, machine: &dyn Machine) -> Result<Option<ProbeChoice>, Usage> {
         let Some(HostPort(address)) = &self.probe else { return Ok(None) };

@@ -6,9 +6,9 @@ use crate::far_probe::ProbeOptions;
 use crate::fleet::FleetOptions;
 use crate::secure::Secure;
 use crate::values::{
-    Body, BodyFile, Count, CpuList, Depth, Header, HeaderName, JunitFile, KeepRuns, LinkText,
-    Method, MixFile, OutFile, Pause, Pid, Profiles, RunPath, RunsFolder, Seed, Socket, SummaryFile,
-    Threads, Time, TokenFile, UrlText, VariableName, Warmup,
+    Body, BodyFile, Count, CpuList, Depth, Evidence, Header, HeaderName, JunitFile, KeepRuns,
+    LinkText, Method, MixFile, OutFile, Pause, Pid, Profiles, RunPath, RunsFolder, Seed, Socket,
+    SummaryFile, Threads, Time, TokenFile, UrlText, VariableName, Warmup,
 };
 use clap::{Args, ValueEnum};
 use model::across::Bound;
@@ -150,6 +150,13 @@ pub struct Options {
     /// others visit the best level once more, so that no figure includes the cost
     #[arg(long, value_name = "auto|ADDR:PORT,..|perf")]
     pub profile: Option<Profiles>,
+
+    /// More evidence about a server on this host, in one more visit of the best level, so that no
+    /// figure includes its cost. kernel: programs in the kernel time how long requests lie unread,
+    /// how long the server has them and what its threads sleep on meanwhile, count dropped packets
+    /// by reason, and name who ran on its CPUs instead; as root
+    #[arg(long, value_name = "kernel")]
+    pub evidence: Option<Evidence>,
 
     #[command(flatten)]
     pub(crate) probe: ProbeOptions,

@@ -7,9 +7,11 @@ use crate::requests::{self, RequestPlan};
 use crate::shape::Shape;
 use crate::url::{Scheme, Url, UrlError};
 use crate::usage::{Refusal, Usage};
-use crate::values::{self, LinkText, Profiles};
+use crate::values::{self, Evidence, LinkText, Profiles};
 use model::link::{LinkSide, Links};
-use model::load::{DriverKind, Level, Manner, Question, Retry, ServerProcess, Stop, Trial, Warmup};
+use model::load::{
+    DriverKind, EvidenceFrom, Level, Manner, Question, Retry, ServerProcess, Stop, Trial, Warmup,
+};
 use model::profile::ProfileChoice;
 use model::route::{Address, Resolution};
 use model::sample::Bodies;
@@ -82,6 +84,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         runtime: options.runtime.as_ref().map(|at| at.0),
         sample_bodies: if options.sample_failures { Bodies::Kept } else { Bodies::Dropped },
         profile: profile(options, &shape)?,
+        evidence: evidence(options, &shape)?,
         levels: shape.levels,
         tls,
         proxy,
@@ -126,6 +129,27 @@ fn links(stated: &[LinkText], addresses: &[Address]) -> Result<Links, Usage> {
     let both = last(None);
     let of = |side| last(Some(side)).or(both);
     Ok(Links { client: of(LinkSide::Client), server: of(LinkSide::Server) })
+}
+
+/// Further evidence as requested, when there is a level to visit and a server to watch.
+fn evidence(options: &Options, shape: &Shape) -> Result<Option<EvidenceFrom>, Usage> {
+    let Some(Evidence(from)) = options.evidence else { return Ok(None) };
+    let is_long = matches!(shape.stop, Stop::AfterNs(ns) if ns >= PROFILED_WINDOW_MIN_NS);
+    let why = match shape.question {
+        _ if options.probe.is_given() => {
+            "watches a server of this host, and --probe is about another one; run ceiling there, \
+             with a load like this"
+        }
+        Question::Load | Question::Ramp if is_long => return Ok(Some(from)),
+        Question::Load | Question::Ramp => {
+            "needs a window of at least 1.3s whose end is known; for example -d 10s"
+        }
+        Question::Find | Question::Churn | Question::Fanout => {
+            "is for requests of ceiling load and ceiling ramp; ask for it at the level that they \
+             show"
+        }
+    };
+    Err(Usage(format!("--evidence {} {why}", from.name())))
 }
 
 /// Profiles as requested, when there is a window to take them in.

@@ -4,7 +4,7 @@ use crate::typed;
 use crate::which_agents::WhichAgents;
 use model::curve::Curve;
 use model::link::LinkChoice;
-use model::load::Hold;
+use model::load::{EvidenceFrom, Hold};
 use model::profile::ProfileChoice;
 use model::rate_syntax;
 use model::tool::Tool;
@@ -159,6 +159,9 @@ typed! {
                 addresses.ok().map(ProfileChoice::Addresses)
             }
         };
+
+    /// Where further evidence comes from.
+    option Evidence(EvidenceFrom), "kernel", "kernel", |text| EvidenceFrom::parse(text);
 
     /// A time above zero, nanoseconds.
     result Time(u64), "a time", "10s", |text| {

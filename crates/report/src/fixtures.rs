@@ -570,6 +570,7 @@ fn run(scene: &Scene, question: Question) -> Run {
         search: None,
         perturbations: Vec::new(),
         profile: None,
+        kernel: None,
         tool: None,
         definitions: definitions(),
     };

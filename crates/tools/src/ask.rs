@@ -211,6 +211,7 @@ fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
         (trial.expect.is_some(), "an expectation", "leave --expect out"),
         (trial.confirm.is_some(), "an experiment", "leave --confirm out"),
         (trial.profile.is_some(), "a profile of its window", "leave --profile out"),
+        (trial.evidence.is_some(), "a visit with programs in the kernel", "leave --evidence out"),
         (
             trial.manner.retry_unprocessed != Retry::Never,
             "requests that are sent again",

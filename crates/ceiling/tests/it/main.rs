@@ -25,6 +25,7 @@ mod fronts;
 mod hostile;
 mod journal;
 mod journal_pack;
+mod kernel_evidence;
 mod levels;
 mod limits;
 mod live;

@@ -106,6 +106,7 @@ const LINES: &[Line] = &[
     line("ceiling advise RUN", &[]),
     line("ceiling tune plan", &["--run", "none"]),
     line("ceiling load URL --profile auto", &["-d", "1300ms", "-c", "2", "-t", "1"]),
+    line("ceiling load URL --evidence kernel -v", &["-d", "1300ms", "-c", "2", "-t", "1"]),
     line("ceiling load --help", &[]),
 ];
 

@@ -310,6 +310,7 @@ fn sent(trial: &Trial) -> Result<Trial, AgentsError> {
         links: Links::default(),
         runtime: None,
         profile: None,
+        evidence: None,
         confirm: None,
         ..trial.clone()
     })

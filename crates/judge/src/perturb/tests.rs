@@ -140,6 +140,7 @@ fn facts_with(fixture: &Fixture, target: model::run::Target) -> Facts {
         target: &target,
         outcome: model::run::Outcome::Complete,
         perturbations: &[],
+        kernel: None,
     };
     let level = (&fixture.trial.levels[0], &fixture.point);
     Facts::of(context, level, &fixture.observed, &undecided())

@@ -150,7 +150,7 @@ impl Case {
         let target = Target { probe: self.server.as_ref().map(far), ..Target::default() };
         let outcome = Outcome::Complete;
         let (trial, host, target) = (&trial, &host, &target);
-        let context = Context { trial, host, target, outcome, perturbations: &[] };
+        let context = Context { trial, host, target, outcome, perturbations: &[], kernel: None };
         let observed = self.observed();
         let judged: Vec<Point> = self
             .points

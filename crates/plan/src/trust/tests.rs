@@ -124,6 +124,7 @@ fn an_option_needs_trust_wherever_it_stands() {
         ("body-file = \"/etc/hostname\"", "load.body-file"),
         ("proxy = \"http://127.0.0.1:9\"", "load.proxy"),
         ("profile = \"127.0.0.1:6060\"", "load.profile"),
+        ("evidence = \"kernel\"", "load.evidence"),
         ("profile = [\"auto\", \"127.0.0.1:6060\"]", "load.profile"),
         ("url = \"--targets=mix://{addr}\"", "load.targets"),
         ("url = \"--bearer-file=x://{addr}/y\"", "load.bearer-file"),

@@ -68,6 +68,7 @@ pub mod network;
 mod fleet;
 
 mod flame;
+pub(crate) mod kernel;
 pub mod profile;
 
 pub mod notices;
@@ -157,6 +158,8 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "CPU", depths: FROM_EVIDENCE, draw: cpu::table },
     Section { heading: "Profile", depths: OF_TEXT, draw: profile::brief },
     Section { heading: "Profile", depths: FULLY, draw: profile::full },
+    Section { heading: "Inside the kernel", depths: OF_TEXT, draw: kernel::brief },
+    Section { heading: "Inside the kernel", depths: FULLY, draw: kernel::full },
     Section { heading: "Network", depths: FULLY, draw: network::tables },
     Section { heading: "Counters", depths: FULLY, draw: counters::tables },
     Section { heading: "Notices", depths: FROM_EVIDENCE, draw: notices::notices },

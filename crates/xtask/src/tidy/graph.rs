@@ -52,6 +52,11 @@ const ROOMS: &[Room] = &[
         why: "profiles are parsed and weighed independently of servers and pages",
     },
     Room {
+        folder: "crates/kernel",
+        may_use: &["crates/model"],
+        why: "programs in the kernel see processes and a port, whoever made the load",
+    },
+    Room {
         folder: "crates/tune",
         may_use: &["crates/model", "crates/host"],
         why: "a knob is changed and restored independently of the purpose",
@@ -139,6 +144,7 @@ const ROOMS: &[Room] = &[
             "crates/host",
             "crates/probe",
             "crates/profile",
+            "crates/kernel",
             "crates/remote",
             "crates/tune",
             "crates/store",
@@ -220,6 +226,7 @@ const ROOMS: &[Room] = &[
             "crates/wire",
             "crates/engine",
             "crates/host",
+            "crates/kernel",
             "crates/probe",
             "crates/nats",
             "crates/pack",

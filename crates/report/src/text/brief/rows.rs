@@ -2,7 +2,7 @@
 
 use super::super::line::Ink;
 use super::{NAMES, Row, histogram, tables};
-use crate::sections::{confirmation, network, profile, samples, summary, tool};
+use crate::sections::{confirmation, kernel, network, profile, samples, summary, tool};
 use crate::wording::{
     self, asked_rate, attempts_phrase, best_point, count, failures_phrase, interval, is_partial,
     or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, reason_phrase, sentence,
@@ -66,6 +66,7 @@ fn of_point(run: &Run, point: &Point) -> Vec<Row> {
     rows.push(total(point));
     rows.push(Row::new("CPU", summary::cost_phrase(run, point)));
     rows.extend(profile::first(run).map(Row::Table));
+    rows.extend(kernel::sentence(run).map(|text| Row::new("Kernel", text)));
     rows.extend(link(run, point));
     rows.extend(ending(run, Some(point)));
     rows
