@@ -155,6 +155,7 @@ fn with_requests(mut verdict: Verdict, sums: &Sums<'_>) -> Verdict {
 /// What threads hold requests with.
 struct Held {
     wall: WallId,
+    sentence: String,
     evidence: Evidence,
     against: &'static str,
 }
@@ -172,6 +173,10 @@ fn what_holds(sums: &Sums<'_>) -> Option<Held> {
         let rule = "nearly always one, and in at least every second response";
         return Some(Held {
             wall: WallId::A6,
+            sentence: format!(
+                "{disk:.1} threads of the server always wait for a disk, {each:.1} times in each \
+                 response"
+            ),
             evidence: evidence("sched_switch", field, value, rule),
             against: "threads that write beside the requests as often as these come look the same",
         });
@@ -182,6 +187,11 @@ fn what_holds(sums: &Sums<'_>) -> Option<Held> {
         let rule = "with the unread requests, all requests in flight";
         return Some(Held {
             wall: WallId::A2,
+            sentence: format!(
+                "{asleep:.1} threads of the server sleep with a request each, and {:.1} requests \
+                 lie unread before them",
+                sums.unread
+            ),
             evidence: evidence("sched_switch", field, format!("{asleep:.1}"), rule),
             against: "a limiter that queues requests (A4) looks the same at one load; a ramp \
                       separates them",
@@ -192,7 +202,7 @@ fn what_holds(sums: &Sums<'_>) -> Option<Held> {
 
 /// A wall where none was named.
 fn name(verdict: Verdict, sums: &Sums<'_>, held: Held, point: &Point) -> Verdict {
-    let Held { wall, evidence, against } = held;
+    let Held { wall, sentence, evidence, against } = held;
     let found = [evidence, sums.requests()];
     let of_level = || ceiling(&[point], CeilingKind::Ceiling);
     Verdict {
@@ -201,6 +211,7 @@ fn name(verdict: Verdict, sums: &Sums<'_>, held: Held, point: &Point) -> Verdict
         side: wall.side(),
         confidence: Confidence::Suspected,
         ceiling: verdict.ceiling.or_else(of_level),
+        sentence: Some(sentence),
         alternatives: Vec::new(),
         evidence: found.into_iter().chain(verdict.evidence).collect(),
         against: std::iter::once(against.to_string()).chain(verdict.against).collect(),
@@ -325,6 +336,7 @@ mod tests {
         assert_eq!(verdict.wall, Named::Wall(WallId::A6));
         assert_eq!((verdict.side, verdict.confidence), (Side::Server, Confidence::Suspected));
         assert_eq!(verdict.evidence[0].value, "1.9; 1.0");
+        assert!(verdict.sentence.unwrap().starts_with("1.9 threads"));
         let seldom = seen(0.1, 7.5, &[(WaitFor::Disk, 0.5)]);
         assert_eq!(unknown(&seldom).wall, Named::Unknown, "the disk is free half of the time");
         let mut beside = record.clone();

@@ -208,7 +208,7 @@ impl Map {
         let words = words(&value);
         let each = self.shape.value as usize / 8;
         let of_cpus = |at: usize| words.iter().skip(at).step_by(each);
-        Some((0..each).map(|at| of_cpus(at).fold(0, |sum, word| sum + word)).collect())
+        Some((0..each).map(|at| of_cpus(at).sum::<u64>()).collect())
     }
 
     /// All keys and their values, of maps with keys.

@@ -152,7 +152,7 @@ impl Btf {
                 within = self.head(kind).filter(|head| is_structure(*head)).ok_or_else(missing)?;
             }
         }
-        if bits % 8 == 0 { Ok(bits / 8) } else { Err(missing()) }
+        if bits.is_multiple_of(8) { Ok(bits / 8) } else { Err(missing()) }
     }
 
     /// Where a member begins, bits, and its type.

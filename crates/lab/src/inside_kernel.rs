@@ -1,4 +1,4 @@
-//! Evidence from the kernel: one more visit of the best level, with programs attached to the kernel.
+//! Evidence from the kernel: one more visit of the best level, with programs in the kernel.
 //!
 //! The programs cost something at each switch of a thread and each request, so no measured window
 //! has them. They are loaded before the visit and attached inside its window.
