@@ -49,6 +49,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         requests::none_asked(options, &url)?;
     }
     let confirm = options.confirm.resolve(options.targets.as_ref(), &shape)?;
+    let evidence = evidence(options, &shape)?;
     let (driver, driver_reason) = driver(options.driver, machine)?;
     let tls = options.secure.tls_for(&url, machine)?;
     let proxy = options.secure.proxy_for(&url);
@@ -84,7 +85,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         runtime: options.runtime.as_ref().map(|at| at.0),
         sample_bodies: if options.sample_failures { Bodies::Kept } else { Bodies::Dropped },
         profile: profile(options, &shape)?,
-        evidence: evidence(options, &shape)?,
+        evidence,
         levels: shape.levels,
         tls,
         proxy,
