@@ -21,6 +21,7 @@ mod ledger;
 mod places;
 mod pool;
 mod samples;
+mod slowest;
 mod start;
 mod tally;
 

@@ -7,6 +7,7 @@
 //! Hot: runs for every response.
 
 use model::sample::CAUGHT_MAX;
+use model::slow::SLOW_MAX;
 use model::tick::{Phase, Tick};
 use rtrb::{Consumer, Producer, RingBuffer};
 
@@ -35,8 +36,8 @@ pub fn road(worker: u32, routes: usize) -> (Recorder, Feed) {
     let (mut empty_in, empty_out) = RingBuffer::new(TICKS);
     let opened_on = || vec![0; routes.max(1)];
     let new_tick = || {
-        let caught = Vec::with_capacity(CAUGHT_MAX);
-        Box::new(Tick { worker, opened_on: opened_on(), caught, ..Tick::default() })
+        let (caught, slowest) = (Vec::with_capacity(CAUGHT_MAX), Vec::with_capacity(SLOW_MAX));
+        Box::new(Tick { worker, opened_on: opened_on(), caught, slowest, ..Tick::default() })
     };
     for _ in 1..TICKS {
         empty_in.push(new_tick()).expect("the ring holds all ticks");

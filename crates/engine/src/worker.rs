@@ -33,6 +33,7 @@ use crate::pool::{Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
 use crate::samples::Samples;
 use crate::shard::Shard;
+use crate::slowest::Slowest;
 use crate::start;
 use crate::tally::{self, Tally};
 use model::dist::Dist;
@@ -127,6 +128,7 @@ pub struct Worker<D, S: Session = Http1> {
     checks: Checks,
     tally: Tally,
     samples: Samples,
+    slowest: Slowest,
     /// One target and nothing to check: the fast path for responses.
     is_plain: bool,
     pool: Pool<Requester<S>>,
@@ -197,6 +199,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             checks: Checks::new(&job.tape, slots),
             tally: Tally::new(&job.tape),
             samples: Samples::new(),
+            slowest: Slowest::new(),
             is_plain: tally::reported(&job.tape) == 1 && !job.tape.has_rules(),
             pool: Pool::new(job, (slots, &shard), scan_ns(job), now_ns, |slot| {
                 Requester::new(start::position(job, shard.number(u64::from(slot)) as u32))
@@ -279,8 +282,11 @@ impl<D: Driver, S: Session> Worker<D, S> {
         if now_ns - self.turn_begin_ns > turn_ns {
             self.count_work(now_ns, turn_ns);
         }
-        if now_ns - self.turn_begin_ns > open::STALL_NS && sent > 0 {
-            self.sent_late(now_ns, sent);
+        if now_ns - self.turn_begin_ns > open::STALL_NS {
+            self.slowest.pause(self.turn_begin_ns, now_ns);
+            if sent > 0 {
+                self.sent_late(now_ns, sent);
+            }
         }
         if self.quit {
             // Submits what the closes queued.
@@ -297,6 +303,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let since_ns = open::unseen_since(self.turn_begin_ns, (now_ns, until_ns), woken_ns);
         self.unseen_since_ns = self.driver.left_from_before(since_ns);
         self.turn_begin_ns = woken_ns;
+        let blind_since_ns = open::blind_since(self.unseen_since_ns, (now_ns, until_ns), woken_ns);
+        if woken_ns - blind_since_ns > open::STALL_NS {
+            self.slowest.pause(blind_since_ns, woken_ns);
+        }
         self.sent_before_turn = self.recorder.tick.measured.sent;
         let Some(first) = self.driver.next() else {
             return self.account_for_wait(now_ns, until_ns, self.turn_begin_ns);

@@ -158,6 +158,8 @@ impl Fixture {
             status_codes: BTreeMap::new(),
             error_codes: BTreeMap::new(),
             samples: Vec::new(),
+            slowest: None,
+            tail: None,
             mismatched: 0,
             mismatches: count_mismatches(&Counters::default()),
             errors: BTreeMap::new(),

@@ -172,6 +172,8 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         status_codes: BTreeMap::new(),
         error_codes: BTreeMap::new(),
         samples: Vec::new(),
+        slowest: None,
+        tail: None,
         mismatched: 0,
         mismatches: BTreeMap::new(),
         errors: BTreeMap::new(),

@@ -10,6 +10,7 @@ use model::order::OrderBy as _;
 use model::run::count_codes;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::series::{Second, Spread};
+use model::slow::{SLOW_MAX, Slow};
 use model::tick::{
     Connections, Counters, Crossed, ErrorClass, Loop, Parts, Phase, Starts, StatusCodes,
     TargetTally, Tick, Turnover,
@@ -36,6 +37,10 @@ pub struct Gathered {
     pub error_codes: StatusCodes,
     /// The first response of each kind of failure of the level.
     pub caught: Vec<Caught>,
+    /// The slowest requests of the window that the workers kept.
+    pub slowest: Vec<Slow>,
+    /// All requests of the window that took longer than this are among them, nanoseconds.
+    pub slow_above_ns: u64,
     /// All other requests.
     pub unmeasured: Counters,
     /// The shortest service time of those.
@@ -249,6 +254,7 @@ impl Gathered {
             let places = self.targets.len().max(tick.targets.len());
             self.targets.resize_with(places, TargetTally::default);
             self.targets.iter_mut().zip(&tick.targets).for_each(|(sum, part)| sum.merge(part));
+            self.keep_slow(&tick.slowest);
         }
         let open = self.connections().open;
         if let Some(openings) = &mut self.openings {
@@ -301,6 +307,14 @@ impl Gathered {
             None if !is_full => self.caught.push(caught.clone()),
             _ => {}
         }
+    }
+
+    fn keep_slow(&mut self, kept: &[Slow]) {
+        if kept.len() == SLOW_MAX {
+            let fastest_ns = kept.iter().map(Slow::took_ns).min().unwrap_or(0);
+            self.slow_above_ns = self.slow_above_ns.max(fastest_ns);
+        }
+        self.slowest.extend_from_slice(kept);
     }
 
     /// A tick of the window changes its worker's part of the open connections; the first one gives

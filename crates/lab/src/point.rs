@@ -18,6 +18,7 @@ use model::run::{
     count_status,
 };
 use model::series::{Moments, Second};
+use model::slow::Slowest;
 use model::standing::Standings;
 use model::subject::Subject;
 use model::tick::{Crossed, ErrorClass, Parts};
@@ -64,6 +65,7 @@ pub(crate) fn make(
         status_codes: status_codes(gathered),
         error_codes: count_codes(&gathered.error_codes),
         samples: samples::of(trial, &gathered.caught),
+        slowest: slowest(visit),
         mismatched: gathered.measured.mismatches.sum(),
         mismatches: count_mismatches(&gathered.measured),
         errors: count_errors(&gathered.measured),
@@ -93,9 +95,17 @@ pub(crate) fn make(
         gates: Vec::new(),
         standing: Standings::default(),
         expectations: Vec::new(),
+        tail: None,
         // Until the judge has decided.
         verdict: judge::undecided(),
     }
+}
+
+/// Failures other than time-outs have no latency, however long they took.
+fn slowest(visit: &Visit) -> Option<Slowest> {
+    let (gathered, counters) = (&visit.gathered, &visit.gathered.measured);
+    let of = counters.completed + counters.unanswered + counters.errors.get(ErrorClass::Timeout);
+    Slowest::of(&gathered.slowest, gathered.slow_above_ns, of, visit.window_begin_ns)
 }
 
 fn bytes(gathered: &Gathered) -> Bytes {

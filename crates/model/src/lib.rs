@@ -31,6 +31,7 @@ pub mod route;
 pub mod sample;
 pub mod search;
 pub mod series;
+pub mod slow;
 pub mod tls;
 pub mod tool;
 
@@ -59,6 +60,7 @@ pub mod size;
 pub mod standing;
 pub mod step;
 pub mod subject;
+pub mod tail;
 pub mod verdict;
 pub mod visit;
 pub mod wall;

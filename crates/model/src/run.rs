@@ -24,8 +24,10 @@ use crate::route::Resolution;
 use crate::sample::ResponseSample;
 use crate::search::SearchRecord;
 use crate::series::{Moments, Opening, Second, Spread};
+use crate::slow::Slowest;
 use crate::standing::{Standing, Standings};
 use crate::subject::Subject;
+use crate::tail::Tail;
 use crate::tick::{Counters, ErrorClass, StatusCodes, TargetTally};
 use crate::tls::TlsInfo;
 use crate::tool::ToolRun;
@@ -167,6 +169,10 @@ pub struct Point {
     /// first of what was no response, by [`Fault`]; of the warm-up too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<ResponseSample>,
+    /// The slow end of the latencies, request by request; absent where no single requests are
+    /// kept, as in a fleet, and where they are too few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<Slowest>,
     /// Responses with a good status that failed another check, and those with status 2xx or 3xx
     /// that a check does not call good: part of `requests.failed`.
     pub mismatched: u64,
@@ -227,6 +233,9 @@ pub struct Point {
     pub standing: Standings,
     /// How each term of the trial's objective stands here; empty when none was given.
     pub expectations: Vec<Expectation>,
+    /// Why its slowest requests are slow; absent where `slowest` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<Tail>,
     /// The verdict of this point.
     pub verdict: Verdict,
 }

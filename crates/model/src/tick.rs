@@ -9,6 +9,7 @@ use crate::fanout::{EventCounts, Subscription};
 use crate::fault::Faults;
 use crate::histogram::Histogram;
 use crate::sample::Caught;
+use crate::slow::Slow;
 use crate::tls::TlsTally;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
@@ -452,6 +453,10 @@ pub struct Tick {
     /// By target, of the whole window: filled in the last tick of a load order when there is more
     /// than one target, else empty.
     pub targets: Vec<TargetTally>,
+    /// The slowest requests of the whole window, in any order: filled in the last tick of a load
+    /// order. When there are [`SLOW_MAX`](crate::slow::SLOW_MAX), others may have taken as long as
+    /// the fastest of them. Empty in the sums of a fleet.
+    pub slowest: Vec<Slow>,
     /// Events of the measured window; of a worker with subscribers.
     pub events: EventCounts,
     /// What each subscriber of the worker saw around the window: filled in the last tick of a load
@@ -478,6 +483,7 @@ impl Tick {
         self.histograms.iter_mut().for_each(Histogram::clear);
         self.opened_on.fill(0);
         self.targets.iter_mut().for_each(TargetTally::clear);
+        self.slowest.clear();
         self.events = EventCounts::default();
         self.subscriptions.clear();
     }

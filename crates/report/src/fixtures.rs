@@ -241,6 +241,8 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         status_codes: [("200".to_string(), completed)].into(),
         error_codes: Default::default(),
         samples: Vec::new(),
+        slowest: None,
+        tail: None,
         mismatched: 0,
         mismatches: count_mismatches(&Default::default()),
         errors,

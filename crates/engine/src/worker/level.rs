@@ -5,12 +5,14 @@
 //! accounts opened and closed, and ticks sent.
 //! Never: bytes, or the life of a single connection.
 
+use super::responses::{Who, slow};
 use super::{Cause, STOPPED_DRAIN_NS, TICK_NS, Worker};
 use crate::driver::Driver;
 use crate::job::Pace;
 use crate::ledger::Timing;
 use crate::pool::Duty;
 use model::dist::Dist;
+use model::slow::SlowEnd;
 use model::tick::{ErrorClass, Phase};
 use wire::session::Session;
 
@@ -111,6 +113,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.hand_over(now_ns);
         self.ledger.open_window();
         self.tally.begin();
+        self.slowest.begin();
         let was_idle = self.stage == Stage::Idle;
         self.stage = Stage::Measure;
         self.begin_schedule(window.begin_ns);
@@ -212,9 +215,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
             for batch in batches {
                 let waited_ns = now_ns.saturating_sub(batch.planned_ns);
                 tick.histograms[Dist::AtLeast].record_n(waited_ns, u64::from(batch.count));
+                let place = (slot, self.pool.state_of(slot).responses);
+                let who = Who { place, tape: &self.tape, shard: &self.shard };
+                self.slowest.keep_all(slow(who, batch, now_ns, SlowEnd::Unanswered), batch.count);
             }
         }
         let tick = &mut self.recorder.tick;
+        self.slowest.hand_over(&mut tick.slowest);
         self.ledger.close(tick, now_ns);
         self.forget_lost();
         let tick = &mut self.recorder.tick;

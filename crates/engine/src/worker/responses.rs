@@ -21,7 +21,10 @@ use crate::driver::{Buffer, Driver, End, SlotId};
 use crate::flight::Batch;
 use crate::ledger::{Ledger, Stamp, Streak};
 use crate::samples::{Place, Samples};
+use crate::shard::Shard;
+use crate::slowest::Slowest;
 use crate::tally::{self, Tally};
+use model::slow::{Slow, SlowEnd};
 use model::tick::{ErrorClass, Tick};
 use wire::response::{ProtocolError, Response};
 use wire::rules::Fate;
@@ -85,6 +88,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
             ledger: &mut self.ledger,
             tally: &mut self.tally,
             samples: &mut self.samples,
+            slowest: &mut self.slowest,
+            shard: &self.shard,
             tick: &mut self.recorder.tick,
             offered: input.len(),
         };
@@ -139,6 +144,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     ledger: &mut self.ledger,
                     tally: &mut self.tally,
                     samples: &mut self.samples,
+                    slowest: &mut self.slowest,
+                    shard: &self.shard,
                     tick: &mut self.recorder.tick,
                     offered: 0,
                 };
@@ -179,6 +186,8 @@ struct Books<'a, S: Session> {
     ledger: &'a mut Ledger,
     tally: &'a mut Tally,
     samples: &'a mut Samples,
+    slowest: &'a mut Slowest,
+    shard: &'a Shard,
     tick: &'a mut Tick,
     /// Bytes of the read.
     offered: usize,
@@ -269,7 +278,10 @@ impl<S: Session> Books<'_, S> {
     ) -> u64 {
         if !K::IS_MIXED {
             return match response.status {
-                200 => self.ledger.ok(streak, response),
+                200 => {
+                    self.time(place, at_ns, batch);
+                    self.ledger.ok(streak, response)
+                }
                 status => {
                     self.other((place, at_ns), batch, (response, read), Fate::of_status(status))
                 }
@@ -280,8 +292,21 @@ impl<S: Session> Books<'_, S> {
             self.tally.response(batch, at_ns, response, fate);
         }
         match (fate, response.status) {
-            (Fate::Good, 200) => self.ledger.ok(streak, response),
+            (Fate::Good, 200) => {
+                self.time(place, at_ns, batch);
+                self.ledger.ok(streak, response)
+            }
             _ => self.other((place, at_ns), batch, (response, read), fate),
+        }
+    }
+
+    /// Looks how long the first request of `batch` took, which has a good response.
+    #[inline]
+    fn time(&mut self, place: Place, at_ns: u64, batch: &Batch) {
+        let took_ns = at_ns.saturating_sub(batch.planned_ns);
+        if self.slowest.is_slow(took_ns) && self.ledger.is_window(batch.epoch) {
+            let who = Who { place, tape: self.tape, shard: self.shard };
+            self.slowest.keep(slow(who, batch, at_ns, SlowEnd::Answered));
         }
     }
 
@@ -302,9 +327,33 @@ impl<S: Session> Books<'_, S> {
             self.samples.catch(self.tick, (place, at_ns), (response, check), read);
         }
         if fate == Fate::Good {
+            self.time(place, at_ns, batch);
             return self.ledger.good(self.tick, at_ns, stamp_of(batch), response);
         }
         self.ledger.bad(self.tick, at_ns, batch.epoch, response, check)
+    }
+}
+
+/// Which request it is.
+pub(super) struct Who<'a> {
+    pub place: Place,
+    pub tape: &'a Tape,
+    pub shard: &'a Shard,
+}
+
+/// The first request of a batch, by itself.
+#[cold]
+pub(super) fn slow(who: Who<'_>, batch: &Batch, ended_ns: u64, end: SlowEnd) -> Slow {
+    let (slot, before) = who.place;
+    Slow {
+        planned_ns: batch.planned_ns,
+        sent_ns: batch.sent_ns,
+        ended_ns,
+        own_ns: 0,
+        connection: who.shard.number(u64::from(slot)),
+        before,
+        target: tally::place(who.tape, batch.position) as u32,
+        end,
     }
 }
 

@@ -9,11 +9,13 @@
 //! flight meanwhile: `sent` counts it once, its latency and its time-out count from its first send,
 //! and `retried` counts each time that it was sent again.
 
+use super::responses::{Who, slow};
 use super::{Cause, Worker};
 use crate::driver::{Ahead, Driver, Sending, SlotId};
 use crate::pool::Link;
 use model::dist::Dist;
 use model::load::Retry;
+use model::slow::SlowEnd;
 use model::tick::{Crossed, ErrorClass};
 use wire::session::Session;
 
@@ -41,6 +43,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 let waited_ns = now_ns.saturating_sub(batch.planned_ns);
                 self.recorder.tick.histograms[Dist::AtLeast]
                     .record_n(waited_ns, u64::from(batch.count));
+                let place = (slot, self.pool.state_of(slot).responses);
+                let who = Who { place, tape: &self.tape, shard: &self.shard };
+                self.slowest.keep_all(slow(who, &batch, now_ns, SlowEnd::TimedOut), batch.count);
             }
             self.fail(batch, class, now_ns);
         }

@@ -1,0 +1,183 @@
+//! The slowest requests of a measured window, each by itself.
+//!
+//! For: what the engine passes on about such a request, and what a record keeps of it.
+//! In: the instants of requests. Out: when each was due, sent and over, where, and how.
+//! Never: requests whose response had a bad status or failed a check: they have no latency.
+
+use serde::{Deserialize, Serialize};
+
+/// Requests that a worker keeps, at most: a hundredth of 100 000.
+pub const SLOW_MAX: usize = 1024;
+/// Requests that a record keeps of a point, at most.
+pub const KEPT_MAX: usize = 256;
+
+/// How a slow request ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlowEnd {
+    /// With a good response.
+    #[default]
+    Answered,
+    /// It timed out.
+    TimedOut,
+    /// It had no response when the drain ended.
+    Unanswered,
+}
+
+/// A slow request, as a worker saw it; instants are monotonic nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Slow {
+    /// When it was due; in closed loop when it was sent.
+    pub planned_ns: u64,
+    /// When it was first sent.
+    pub sent_ns: u64,
+    /// When its response was complete, or when it was given up.
+    pub ended_ns: u64,
+    /// For how much of the time in between its worker did not look at its connections, at most,
+    /// nanoseconds; pauses of up to 1 ms do not count.
+    pub own_ns: u64,
+    /// Number of its connection among all of the load.
+    pub connection: u64,
+    /// Responses that the connection had before, since it was opened.
+    pub before: u64,
+    /// Target of a mix, from 0.
+    pub target: u32,
+    /// How it ended.
+    pub end: SlowEnd,
+}
+
+impl Slow {
+    /// How long it took, or has taken so far, nanoseconds.
+    #[inline]
+    pub fn took_ns(&self) -> u64 {
+        self.ended_ns.saturating_sub(self.planned_ns)
+    }
+}
+
+/// The slow end of the latencies of a point.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slowest {
+    /// Requests of the window that had a good response, timed out, or had no response in the end.
+    pub of: u64,
+    /// How many of them are meant: at most a hundredth, the slowest.
+    pub requests: u64,
+    /// Each of these took at least so long, and all others at most, nanoseconds.
+    pub at_least_ns: u64,
+    /// Up to [`KEPT_MAX`] of these in the order in which they were due: where there are more, as
+    /// many are left out between any two of them.
+    pub each: Vec<SlowRequest>,
+}
+
+/// One slow request; instants count from the start of the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowRequest {
+    /// When it was due; in closed loop when it was sent.
+    pub planned_ns: u64,
+    /// From then until it was sent, nanoseconds; absent for zero.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub send_delay_ns: u64,
+    /// From when it was due until its response was complete, or until it was given up, nanoseconds.
+    pub took_ns: u64,
+    /// For how much of that time the generator did not look at its connection, at most,
+    /// nanoseconds; absent for zero, and pauses of up to 1 ms count as zero.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub own_ns: u64,
+    /// Number of its connection, from 0.
+    pub connection: u64,
+    /// Responses that the connection had before, since it was opened.
+    pub before: u64,
+    /// Target of a mix, from 0; absent for the first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub target: u32,
+    /// How it ended; absent where it was answered.
+    #[serde(default, skip_serializing_if = "is_answered")]
+    pub end: SlowEnd,
+}
+
+impl SlowRequest {
+    /// When its response was complete, or when it was given up.
+    pub fn ended_ns(&self) -> u64 {
+        self.planned_ns.saturating_add(self.took_ns)
+    }
+}
+
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
+}
+
+fn is_first(target: &u32) -> bool {
+    *target == 0
+}
+
+fn is_answered(end: &SlowEnd) -> bool {
+    *end == SlowEnd::Answered
+}
+
+impl Slowest {
+    /// The slow end, from what the workers kept. Requests that took as long as `all_above_ns` or
+    /// less may be missing there. `of` requests have a latency, or have waited so long that they
+    /// count; none where too few are known to say anything.
+    pub fn of(kept: &[Slow], all_above_ns: u64, of: u64, window_begin_ns: u64) -> Option<Self> {
+        let mut slow: Vec<&Slow> =
+            kept.iter().filter(|slow| slow.took_ns() > all_above_ns).collect();
+        slow.sort_unstable_by_key(|slow| std::cmp::Reverse(slow.took_ns()));
+        slow.truncate(usize::try_from(of / 100).unwrap_or(usize::MAX));
+        let at_least_ns = slow.last()?.took_ns();
+        let requests = slow.len();
+        slow.sort_unstable_by_key(|slow| (slow.planned_ns, slow.connection, slow.before));
+        let kept = requests.min(KEPT_MAX);
+        // The middle one of each of `kept` equal parts.
+        let each = (0..kept).map(|nth| slow[(2 * nth + 1) * requests / (2 * kept)]);
+        let request = |slow: &Slow| SlowRequest {
+            planned_ns: slow.planned_ns.saturating_sub(window_begin_ns),
+            send_delay_ns: slow.sent_ns.saturating_sub(slow.planned_ns),
+            took_ns: slow.took_ns(),
+            own_ns: slow.own_ns,
+            connection: slow.connection,
+            before: slow.before,
+            target: slow.target,
+            end: slow.end,
+        };
+        let each = each.map(request).collect();
+        Some(Self { of, requests: requests as u64, at_least_ns, each })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slow(planned_ns: u64, took_ns: u64) -> Slow {
+        let (sent_ns, ended_ns) = (planned_ns + 1, planned_ns + took_ns);
+        Slow { planned_ns, sent_ns, ended_ns, ..Slow::default() }
+    }
+
+    #[test]
+    fn it_is_a_hundredth_and_what_may_be_missing_is_not_in_it() {
+        let kept: Vec<Slow> = (0..100).map(|nth| slow(1000 + 5 * nth, 500 - nth)).collect();
+        let of = |all_above_ns, of| Slowest::of(&kept, all_above_ns, of, 1000);
+        let ten = of(0, 1099).unwrap();
+        assert_eq!((ten.requests, ten.at_least_ns, ten.each.len()), (10, 491, 10));
+        assert_eq!((ten.each[1].planned_ns, ten.each[1].send_delay_ns), (5, 1));
+        assert_eq!(of(495, 1000).unwrap().requests, 5, "others took 495 too, and were not kept");
+        assert_eq!(of(500, 1000), None);
+        assert_eq!(of(0, 99), None);
+    }
+
+    #[test]
+    fn a_record_keeps_some_spread_over_the_whole_window() {
+        let kept: Vec<Slow> = (0..2560).rev().map(|nth| slow(10 * nth, 7 + nth % 3)).collect();
+        let all = Slowest::of(&kept, 0, 256_000, 0).unwrap();
+        assert_eq!((all.requests, all.each.len()), (2560, KEPT_MAX));
+        let first: Vec<u64> = all.each[..3].iter().map(|one| one.planned_ns).collect();
+        assert_eq!((first, all.each[255].planned_ns), (vec![50, 150, 250], 25_550));
+    }
+
+    #[test]
+    fn a_record_says_little_about_an_ordinary_one() {
+        let one = SlowRequest { planned_ns: 5, took_ns: 7, connection: 3, ..Default::default() };
+        let text = serde_json::to_string(&one).unwrap();
+        assert_eq!(text, r#"{"planned_ns":5,"took_ns":7,"connection":3,"before":0}"#);
+        assert_eq!(serde_json::from_str::<SlowRequest>(&text).unwrap(), one);
+    }
+}

@@ -1,0 +1,120 @@
+//! Why the slow end of the latencies is slow: a verdict of its own, beside the wall.
+//!
+//! For: what a point says about its slowest requests. The wall is about the mean of a window, this
+//! is about a hundredth of its requests.
+//! Never: a cause that the slowest requests met no more often than chance lets them.
+
+use crate::wall::WallId;
+use serde::{Deserialize, Serialize};
+
+crate::named! {
+    /// What can make single requests slow. Where two explain the same requests, the first is named:
+    /// what is more particular comes first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TailCause {
+        /// The generator did not look at its connections, or sent late.
+        Generator = "pauses of the generator",
+        /// A control group throttled the server.
+        Throttled = "throttled periods",
+        /// The hypervisor took the time of a CPU of the server's host.
+        Stolen = "stolen CPU time",
+        /// Threads of the server were stopped, or its runtime paused them.
+        Paused = "pauses of the server",
+        /// Packets were sent again.
+        Resent = "retransmits",
+        /// A disk of the server's host was in use all the time.
+        Storage = "a busy disk",
+        /// All work of the server's host waited for memory.
+        Memory = "memory stalls",
+        /// A CPU of the server's host took in packets all the time.
+        Softirq = "receive work",
+        /// A thread of the server was ready to run and had no CPU, while others had most of them.
+        Others = "waits for CPUs that others used",
+        /// The same, while the server itself had them.
+        RunQueue = "waits for a CPU",
+        /// Many more requests than usual were sent at once.
+        Burst = "bursts of arrivals",
+        /// One target of a mix.
+        Target = "one target",
+        /// One connection.
+        Connection = "one connection",
+        /// The first request of a connection.
+        NewConnection = "first requests of connections",
+    }
+    /// What the slow requests fell into, in plain words.
+    fn words;
+}
+
+impl TailCause {
+    /// The wall that it belongs to, where there is one.
+    pub fn wall(self) -> Option<WallId> {
+        match self {
+            Self::Generator => Some(WallId::C4),
+            Self::Throttled => Some(WallId::S3),
+            Self::Stolen => Some(WallId::S5),
+            Self::Paused => Some(WallId::A5),
+            Self::Resent => Some(WallId::N2),
+            Self::Storage => Some(WallId::A6),
+            Self::Memory => Some(WallId::A9),
+            Self::Softirq => Some(WallId::K4),
+            Self::Others => Some(WallId::S6),
+            Self::RunQueue => Some(WallId::S1),
+            Self::NewConnection => Some(WallId::A8),
+            Self::Burst | Self::Target | Self::Connection => None,
+        }
+    }
+}
+
+/// How many of the slowest requests a cause explains.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TailShare {
+    /// The cause.
+    pub cause: TailCause,
+    /// The id of its wall.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<String>,
+    /// The number of the connection or the target, from 0, where it is one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    /// Share of the slowest requests that met it, and none of the causes before: 0 to 1.
+    pub share: f64,
+    /// The share that would have met it by chance: 0 to 1.
+    pub expected: f64,
+    /// How many separate times of the cause they met.
+    pub events: u64,
+    /// How often chance would let as many meet it, corrected for the number of causes that were
+    /// looked at.
+    pub p: f64,
+    /// When it was at work, from the start of the window, nanoseconds: each time begins and ends
+    /// with a reading. The first [`TIMES_MAX`]; empty where it is not a matter of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times_ns: Vec<(u64, u64)>,
+}
+
+/// Most times of a cause that a record keeps.
+pub const TIMES_MAX: usize = 200;
+
+/// Causes that could not be looked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TailUnread {
+    /// Which.
+    pub causes: Vec<TailCause>,
+    /// Why.
+    pub why: String,
+}
+
+/// The verdict on the slowest requests of a point.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tail {
+    /// What explains the most, then what explains the most of the rest, and so on.
+    pub causes: Vec<TailShare>,
+    /// Share of the slowest requests that none of these explains; `null` where that is not known.
+    pub unexplained: Option<f64>,
+    /// What could not be looked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<TailUnread>,
+    /// Why there is no verdict; absent where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+}
