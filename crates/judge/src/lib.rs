@@ -29,6 +29,7 @@ pub mod odds;
 pub mod rejudge;
 
 mod residence;
+mod tail;
 
 mod tool;
 pub use tool::judge_tool;

@@ -10,7 +10,7 @@ use crate::decide::{RampSays, decide, undecided};
 use crate::next::look_at;
 use crate::ramp::{self, Trend, last_visits};
 use crate::walls::{COUNTED, Family, Seen};
-use crate::{fleet, gates, inside_kernel, objective, perturb, ramp::ceiling, residence};
+use crate::{fleet, gates, inside_kernel, objective, perturb, ramp::ceiling, residence, tail};
 use model::facts::{ClockOffset, HostFacts};
 use model::fault::Fault;
 use model::kernel::KernelRecord;
@@ -64,6 +64,7 @@ pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) 
     point.gates = gates::check_all(&context.case(&point, observed));
     point.standing = gates::standings(&context.case(&point, observed));
     point.residence = residence::of(&context.case(&point, observed));
+    point.tail = tail::of(&context.case(&point, observed));
     point.verdict = match &point.stopped {
         // What it did until then was not stopped by any wall, and afterwards there was no load.
         Some(stopped) => Verdict {

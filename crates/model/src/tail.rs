@@ -33,8 +33,6 @@ crate::named! {
         Others = "waits for CPUs that others used",
         /// The same, while the server itself had them.
         RunQueue = "waits for a CPU",
-        /// Many more requests than usual were sent at once.
-        Burst = "bursts of arrivals",
         /// One target of a mix.
         Target = "one target",
         /// One connection.
@@ -61,7 +59,7 @@ impl TailCause {
             Self::Others => Some(WallId::S6),
             Self::RunQueue => Some(WallId::S1),
             Self::NewConnection => Some(WallId::A8),
-            Self::Burst | Self::Target | Self::Connection => None,
+            Self::Target | Self::Connection => None,
         }
     }
 }
@@ -79,13 +77,14 @@ pub struct TailShare {
     pub number: Option<u64>,
     /// Share of the slowest requests that met it, and none of the causes before: 0 to 1.
     pub share: f64,
-    /// The share that would have met it by chance: 0 to 1.
-    pub expected: f64,
+    /// The share that would have met it by chance: 0 to 1; `null` where it follows from the parts of
+    /// each request.
+    pub expected: Option<f64>,
     /// How many separate times of the cause they met.
     pub events: u64,
     /// How often chance would let as many meet it, corrected for the number of causes that were
-    /// looked at.
-    pub p: f64,
+    /// looked at; `null` like `expected`.
+    pub p: Option<f64>,
     /// When it was at work, from the start of the window, nanoseconds: each time begins and ends
     /// with a reading. The first [`TIMES_MAX`]; empty where it is not a matter of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,6 +110,10 @@ pub struct Tail {
     pub causes: Vec<TailShare>,
     /// Share of the slowest requests that none of these explains; `null` where that is not known.
     pub unexplained: Option<f64>,
+    /// What would explain a fifth of the slowest requests, from those that are left, but may be
+    /// chance: a longer window would tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsure: Option<TailShare>,
     /// What could not be looked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<TailUnread>,

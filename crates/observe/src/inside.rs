@@ -4,12 +4,14 @@
 //! counters and sockets belong to a namespace. Those of the server's namespace replace those of the
 //! probe's, as if a probe inside had read them.
 
+use crate::lost::Losses;
 use crate::network::Drivers;
 use crate::observed::Observed;
 use model::facts::HostFacts;
 use model::maps::IntoMap;
 use model::reading::Reading;
 use model::run::Target;
+use model::tail::TailCause;
 use std::collections::BTreeSet;
 
 impl Observed {
@@ -65,9 +67,19 @@ impl Observed {
             disk_busy: self.disk_busy,
             memory: self.memory.clone(),
             runtime: self.runtime.clone(),
+            lost: self.lost_inside(),
             probe_cpus: None,
             ..inside
         }
+    }
+
+    /// Retransmits are those of the server's namespace.
+    fn lost_inside(&self) -> Losses {
+        let mut lost = self.lost.clone();
+        lost.remove(&TailCause::Resent);
+        let inside = self.inside.iter().flat_map(|inside| inside.lost.clone());
+        lost.extend(inside.filter(|(cause, _)| *cause == TailCause::Resent));
+        lost
     }
 
     /// The server's host, read by a probe there that is not in the server's namespace: sockets and

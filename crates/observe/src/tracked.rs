@@ -2,6 +2,7 @@
 
 use crate::cpus::{cpu_shares, quota_shares};
 use crate::ends::{Ends, Pair};
+use crate::lost::Losing;
 use crate::observed::{Observed, QueuePeak, TuningSeen};
 use crate::threads::{CpuSeries, ThreadEnds};
 use crate::{network, server};
@@ -13,7 +14,8 @@ use model::reading::{
 };
 use std::collections::BTreeMap;
 
-/// What is kept while readings are taken in: its size does not depend on their number.
+/// What is kept while readings are taken in: except for series, its size does not depend on their
+/// number.
 #[derive(Default)]
 pub(crate) struct Tracked {
     cpus: Ends<Vec<CpuTimes>>,
@@ -42,6 +44,7 @@ pub(crate) struct Tracked {
     server_cpus: CpuSeries,
     downstreams: server::DownstreamSum,
     disks: Ends<Vec<Disk>>,
+    lost: Losing,
     inside: Option<Box<Tracked>>,
     tuning: Option<TuningSeen>,
     /// Sources of named values, by name.
@@ -53,6 +56,7 @@ impl Tracked {
     pub(crate) fn add(&mut self, reading: Reading) {
         let at_ns = reading.at_ns();
         let (begin_ns, end_ns) = (reading.begin_ns, reading.end_ns);
+        self.lost.add(at_ns, &reading.data);
         match reading.data {
             Data::Cpus(cpus) => self.cpus.add(at_ns, cpus),
             Data::ClientThreads(threads) => {
@@ -165,6 +169,7 @@ impl Tracked {
                 },
             ),
             runtime: values(Values::SERVER_RUNTIME).and_then(|ends| ends.between(change)),
+            lost: seen.lost.finish(clock_tick_ns),
             far: None,
             inside: seen.inside.map(|inside| Box::new(inside.finish(clock_tick_ns))),
             unreadable: seen.unreadable,

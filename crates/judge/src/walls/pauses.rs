@@ -29,7 +29,7 @@ use observe::{DoingShares, QuotaShare};
 use std::collections::BTreeMap;
 
 /// How runtimes name the time for which they stop the application: Go and Java.
-const PAUSES: [&str; 2] = ["gc_pause", "safepoint_pause"];
+use observe::PAUSES;
 /// Share of samples, or of the window, in which the application must be stopped.
 const STOPPED: std::ops::RangeInclusive<f64> = 0.02..=0.90;
 /// Share of the time from which stops matter even if the server is busy.

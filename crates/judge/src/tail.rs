@@ -1,0 +1,330 @@
+//! Why the slowest requests of a point are slow: what they fell into more often than by chance.
+//!
+//! In: the slowest requests, one by one, and what both hosts lost between their readings. Out: the
+//! causes, each with how many requests it explains, and how many remain.
+//!
+//! Rules. A request meets a cause when the cause may have taken half of what the request took over
+//! the median. Three kinds of causes are looked at: those that are times of a host, by a
+//! permutation test ([`chance`]); the generator's own pauses, by arithmetic of the parts of each
+//! request; and one target, one connection or new connections, by counts against their share of all
+//! requests. A cause is named when chance would let as many requests meet it in less than 1 % of
+//! cases, times the number of causes looked at (Bonferroni), and when it explains a fifth of the
+//! requests, above what chance lets meet it. The one that explains most comes first; the others
+//! must explain a fifth of the requests from what it leaves.
+
+mod chance;
+
+use self::chance::{Chance, Moment, Times, chance};
+use crate::case::Case;
+use model::facts::ClockOffset;
+use model::slow::{SlowRequest, Slowest};
+use model::tail::{TIMES_MAX, Tail, TailCause, TailShare, TailUnread};
+use model::units::NS_PER_MS;
+use observe::{Losses, Span};
+use statrs::distribution::{Binomial, DiscreteCDF};
+use std::collections::BTreeMap;
+
+/// Fewer requests have no slow end: of a thousand, ten are the slowest hundredth, and each cause
+/// must have met two of them at least.
+const FEWEST: u64 = 1000;
+/// Least share of the slow requests that a cause explains above chance.
+const EXPLAINED_MIN: f64 = 0.2;
+/// How unlikely chance must be, over all causes.
+const P_MAX: f64 = 0.01;
+/// What chance does more often is not even mentioned.
+const UNSURE_P_MAX: f64 = 0.5;
+/// A more particular cause is named before one that explains more, unless that is by so much more.
+const CLEARLY: f64 = 0.1;
+/// A clock that may be off by more than half the interval between two readings says nothing about
+/// instants, nanoseconds.
+const CLOCK_ERROR_MAX_NS: u64 = 50 * NS_PER_MS;
+
+/// The causes that are times of the server's host.
+const OF_SERVER: [TailCause; 8] = [
+    TailCause::Throttled,
+    TailCause::Stolen,
+    TailCause::Paused,
+    TailCause::Storage,
+    TailCause::Memory,
+    TailCause::Softirq,
+    TailCause::Others,
+    TailCause::RunQueue,
+];
+
+/// Why the slowest requests of a point are slow; nothing where none were kept.
+pub(crate) fn of(case: &Case<'_>) -> Option<Tail> {
+    let slowest = case.point.slowest.as_ref()?;
+    let unknown = |why: String| Some(Tail { unknown: Some(why), ..Tail::default() });
+    if case.point.stopped.is_some() {
+        return unknown("the target stopped responding".to_string());
+    }
+    if slowest.of < FEWEST {
+        let of = slowest.of;
+        return unknown(format!("only {of} requests were answered: {FEWEST} have a slow end"));
+    }
+    let latency = case.point.latency_good_ns.as_ref().unwrap_or(&case.point.latency_ns);
+    let Some(median_ns) = latency.p50 else {
+        return unknown("the median latency is not known".to_string());
+    };
+    let (times, unreadable) = times_of(case);
+    let looking = Looking { case, slowest, times, moments: moments(slowest, median_ns) };
+    let (causes, left) = looking.causes();
+    let unexplained = Some(left.len() as f64 / slowest.each.len() as f64);
+    let unsure = looking.unsure(&causes, &left);
+    Some(Tail { causes, unexplained, unsure, unreadable, unknown: None })
+}
+
+/// What each request needs to meet a cause: half of what it took over the median.
+fn moments(slowest: &Slowest, median_ns: u64) -> Vec<Moment> {
+    let moment = |slow: &SlowRequest| Moment {
+        begin_ns: slow.planned_ns,
+        end_ns: slow.ended_ns(),
+        need_ns: (slow.took_ns.saturating_sub(median_ns) / 2).max(1),
+    };
+    slowest.each.iter().map(moment).collect()
+}
+
+/// The times at which each cause was at work, from the start of the window, and what was not read.
+fn times_of(case: &Case<'_>) -> (BTreeMap<TailCause, Times>, Vec<TailUnread>) {
+    let far = case.observed.far.as_deref();
+    let clock = far.and(case.clock);
+    let is_coarse = |clock: &&ClockOffset| clock.error_ns > CLOCK_ERROR_MAX_NS;
+    let mut losses = match clock.filter(is_coarse) {
+        Some(_) => Losses::new(),
+        None => carried(case, &case.far().lost, clock.map_or(0, |clock| clock.offset_ns)),
+    };
+    if far.is_some() {
+        let near = carried(case, &case.observed.lost, 0);
+        let resent = near.into_iter().filter(|(cause, _)| *cause == TailCause::Resent);
+        for (cause, spans) in resent {
+            losses.entry(cause).or_default().extend(spans);
+        }
+    }
+    let unread = |cause: &TailCause| !losses.contains_key(cause);
+    let causes: Vec<TailCause> = OF_SERVER.into_iter().filter(unread).collect();
+    let why = match (clock.filter(is_coarse), case.server) {
+        (Some(clock), _) => format!(
+            "the clock of the server's host is known to within {} ms only",
+            clock.error_ns / NS_PER_MS
+        ),
+        (None, None) => {
+            "the server was not watched: --server-pid, or a probe on its host, would tell"
+                .to_string()
+        }
+        (None, Some(_)) => {
+            "its host does not tell, or was not read twice in the window".to_string()
+        }
+    };
+    let unreadable = if causes.is_empty() { vec![] } else { vec![TailUnread { causes, why }] };
+    (losses.into_iter().map(|(cause, spans)| (cause, Times::new(spans))).collect(), unreadable)
+}
+
+/// Losses in times from the start of the window.
+fn carried(case: &Case<'_>, losses: &Losses, offset_ns: i64) -> Losses {
+    let begin_ns = case.point.window_ns.0;
+    let carry =
+        |ns: u64| ns.saturating_add_signed(offset_ns.saturating_neg()).saturating_sub(begin_ns);
+    let carry =
+        |span: &Span| Span { begin_ns: carry(span.begin_ns), end_ns: carry(span.end_ns), ..*span };
+    let each = losses.iter().map(|(cause, spans)| (*cause, spans.iter().map(carry).collect()));
+    each.collect()
+}
+
+/// The slow requests, and what they may have met.
+struct Looking<'a> {
+    case: &'a Case<'a>,
+    slowest: &'a Slowest,
+    times: BTreeMap<TailCause, Times>,
+    moments: Vec<Moment>,
+}
+
+/// A cause that explains some of the requests that are left.
+struct Found {
+    share: TailShare,
+    /// Which of all requests met it.
+    met: Vec<usize>,
+}
+
+impl Found {
+    /// Parts of a request are no chance.
+    fn is_no_chance(&self) -> bool {
+        self.share.p.is_none_or(|p| p < P_MAX)
+    }
+
+    fn explained(&self) -> f64 {
+        self.share.share - self.share.expected.unwrap_or(0.0)
+    }
+}
+
+impl Looking<'_> {
+    /// The causes, the one that explains most first, and the requests that they leave.
+    fn causes(&self) -> (Vec<TailShare>, Vec<usize>) {
+        let mut left: Vec<usize> = (0..self.moments.len()).collect();
+        let mut causes: Vec<TailShare> = Vec::new();
+        loop {
+            let mut best: Option<Found> = None;
+            for found in self.others(&causes, &left).filter(Found::is_no_chance) {
+                // What the generator did not see says nothing of the server.
+                if found.share.cause == TailCause::Generator {
+                    best = Some(found);
+                    break;
+                }
+                if best.as_ref().is_none_or(|best| found.explained() > best.explained() + CLEARLY) {
+                    best = Some(found);
+                }
+            }
+            let Some(found) = best else { return (causes, left) };
+            left.retain(|request| !found.met.contains(request));
+            causes.push(found.share);
+        }
+    }
+
+    /// What explains as much of the requests that are left, and may be chance: the least likely
+    /// chance.
+    fn unsure(&self, causes: &[TailShare], left: &[usize]) -> Option<TailShare> {
+        let p = |share: &TailShare| share.p.filter(|p| *p < UNSURE_P_MAX);
+        let unsure = self.others(causes, left).map(|found| found.share);
+        let unsure = unsure.filter(|share| p(share).is_some());
+        unsure.min_by(|one, other| p(one).unwrap_or(1.0).total_cmp(&p(other).unwrap_or(1.0)))
+    }
+
+    /// What explains enough of the requests that are left, besides these causes, in their order.
+    fn others<'s>(
+        &'s self,
+        causes: &'s [TailShare],
+        left: &'s [usize],
+    ) -> impl Iterator<Item = Found> + 's {
+        let is_new = |cause: &TailCause| causes.iter().all(|named| named.cause != *cause);
+        let new: Vec<TailCause> = TailCause::ALL.into_iter().filter(is_new).collect();
+        let found = new.into_iter().filter_map(|cause| self.explained_by(cause, left));
+        found.filter(|found| found.explained() >= EXPLAINED_MIN)
+    }
+
+    /// How many causes are looked at.
+    fn looked_at(&self) -> f64 {
+        let counted = 3;
+        (self.times.len() + counted) as f64
+    }
+
+    /// What a cause explains of the requests that are left.
+    fn explained_by(&self, cause: TailCause, left: &[usize]) -> Option<Found> {
+        match cause {
+            TailCause::Generator => self.of_generator(left),
+            TailCause::Target => self.of_target(left),
+            TailCause::Connection => self.of_connection(left),
+            TailCause::NewConnection => self.of_new_connections(left),
+            of_time => self.of_time(of_time, left),
+        }
+    }
+
+    fn found(&self, cause: TailCause, met: Vec<usize>) -> Found {
+        let share = TailShare {
+            cause,
+            wall: cause.wall().map(|wall| wall.id().to_string()),
+            number: None,
+            share: met.len() as f64 / self.moments.len().max(1) as f64,
+            expected: None,
+            events: met.len() as u64,
+            p: None,
+            times_ns: Vec::new(),
+        };
+        Found { share, met }
+    }
+
+    fn of_time(&self, cause: TailCause, left: &[usize]) -> Option<Found> {
+        let times = self.times.get(&cause)?;
+        let meets = |request: &usize| times.meets(&self.moments[*request]);
+        let mut found = self.found(cause, left.iter().copied().filter(meets).collect());
+        if found.share.share < EXPLAINED_MIN {
+            return None;
+        }
+        let moments: Vec<Moment> = left.iter().map(|request| self.moments[*request]).collect();
+        let (begin_ns, end_ns) = self.case.point.window_ns;
+        let Chance { expected, p } =
+            chance(&moments, times, found.met.len(), end_ns.saturating_sub(begin_ns));
+        found.share.expected = Some(expected / self.moments.len() as f64);
+        found.share.p = Some((p * self.looked_at()).min(1.0));
+        let mut met = times.met_by(found.met.iter().map(|request| &self.moments[*request]));
+        found.share.events = met.len() as u64;
+        met.truncate(TIMES_MAX);
+        found.share.times_ns = met;
+        Some(found)
+    }
+
+    /// The parts of each request say how much of it was the generator's.
+    fn of_generator(&self, left: &[usize]) -> Option<Found> {
+        let is_own =
+            |request: &usize| self.slowest.each[*request].own_ns >= self.moments[*request].need_ns;
+        Some(self.found(TailCause::Generator, left.iter().copied().filter(is_own).collect()))
+    }
+
+    /// By counts: those that were `expected` of all requests, against the others; `choices` such
+    /// groups were there to choose from.
+    fn counted(&self, mut found: Found, of: Counts, left: &[usize]) -> Option<Found> {
+        let (all, met) = (left.len() as u64, found.met.len() as u64);
+        let expected = of.expected.clamp(0.0, 1.0);
+        let above = match met {
+            0 => 1.0,
+            met => Binomial::new(expected, all).ok()?.sf(met - 1),
+        };
+        found.share.number = of.number;
+        found.share.expected = Some(expected * all as f64 / self.moments.len().max(1) as f64);
+        found.share.p = Some((above * of.choices * self.looked_at()).min(1.0));
+        Some(found)
+    }
+
+    fn of_target(&self, left: &[usize]) -> Option<Found> {
+        let targets = &self.case.point.targets;
+        let all: u64 = targets.iter().map(|target| target.requests.completed).sum();
+        let (number, met) = self.most_of(left, |slow| u64::from(slow.target))?;
+        let of = targets.get(number as usize)?.requests.completed;
+        let expected = of as f64 / all.max(1) as f64;
+        let choices = targets.len() as f64;
+        let of = Counts { number: Some(number), expected, choices };
+        self.counted(self.found(TailCause::Target, met), of, left)
+    }
+
+    /// A connection had at most as many requests as the one with the most.
+    fn of_connection(&self, left: &[usize]) -> Option<Found> {
+        let (number, met) = self.most_of(left, |slow| slow.connection)?;
+        let connections = &self.case.point.connections;
+        let expected = connections.requests_each.max? as f64 / self.slowest.of as f64;
+        let of = Counts { number: Some(number), expected, choices: connections.served as f64 };
+        self.counted(self.found(TailCause::Connection, met), of, left)
+    }
+
+    /// Every connection of the level has one first request, at most.
+    fn of_new_connections(&self, left: &[usize]) -> Option<Found> {
+        let connections = &self.case.point.connections;
+        let opened = connections.opened + connections.reopened;
+        let is_first = |request: &usize| self.slowest.each[*request].before == 0;
+        let met = left.iter().copied().filter(is_first).collect();
+        let expected = opened as f64 / self.slowest.of as f64;
+        let of = Counts { number: None, expected, choices: 1.0 };
+        self.counted(self.found(TailCause::NewConnection, met), of, left)
+    }
+
+    /// The group that most of the requests belong to.
+    fn most_of(
+        &self,
+        left: &[usize],
+        group: impl Fn(&SlowRequest) -> u64,
+    ) -> Option<(u64, Vec<usize>)> {
+        let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for request in left {
+            groups.entry(group(&self.slowest.each[*request])).or_default().push(*request);
+        }
+        // Of groups of the same size, the first.
+        groups.into_iter().rev().max_by_key(|(_, met)| met.len())
+    }
+}
+
+/// A group of requests: its number, its share of all, and how many groups there are.
+struct Counts {
+    number: Option<u64>,
+    expected: f64,
+    choices: f64,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! Labelled draws: each cause is found where it made the requests slow, and none where nothing did.
+
+use super::*;
+use crate::fixture::Fixture;
+use model::random::Random;
+use model::run::{Fates, TargetResult};
+
+const MS: u64 = NS_PER_MS;
+/// Window of most draws.
+const WINDOW_MS: u64 = 10_000;
+
+/// A point whose slow requests were due at these instants, milliseconds, and took so long.
+fn fixture(slow: &[(u64, u64)], window_ms: u64) -> Fixture {
+    let mut fixture = Fixture::good();
+    let each = slow.iter().enumerate().map(|(nth, (begin_ms, took_ms))| SlowRequest {
+        planned_ns: begin_ms * MS,
+        took_ns: took_ms * MS,
+        connection: nth as u64 % 8,
+        before: 100,
+        ..SlowRequest::default()
+    });
+    let each: Vec<SlowRequest> = each.collect();
+    let requests = each.len() as u64;
+    let point = &mut fixture.point;
+    point.window_ns = (7_000 * MS, (7_000 + window_ms) * MS);
+    point.connections.requests_each.max = Some(requests * 100 / 8);
+    point.connections.served = 8;
+    let of = requests * 100;
+    point.slowest = Some(Slowest { of, requests, at_least_ns: 20 * MS, each });
+    let everything = OF_SERVER.into_iter().chain([TailCause::Resent]);
+    fixture.observed.lost = everything.map(|cause| (cause, Vec::new())).collect();
+    fixture
+}
+
+/// Readings every so many milliseconds, in each of which a part of these events was lost: from,
+/// for how long.
+fn readings(every_ms: u64, events: &[(u64, u64)], window_ms: u64) -> Vec<Span> {
+    let span = |nth: u64| {
+        let (begin_ms, end_ms) = (nth * every_ms, (nth + 1) * every_ms);
+        let inside = |(from_ms, for_ms): &(u64, u64)| {
+            (from_ms + for_ms).min(end_ms).saturating_sub((*from_ms).max(begin_ms))
+        };
+        let lost_ms: u64 = events.iter().map(inside).sum();
+        let at = |ms: u64| (7_000 + ms) * MS;
+        Span { begin_ns: at(begin_ms), end_ns: at(end_ms), lost_ns: lost_ms * MS }
+    };
+    (0..window_ms / every_ms).map(span).filter(|span| span.lost_ns > 0).collect()
+}
+
+/// Events at random instants, from 60 to 120 ms long and at least 250 ms apart.
+fn events(random: &mut Random, often_ms: u64, window_ms: u64) -> Vec<(u64, u64)> {
+    let mut at_ms = random.between(0, often_ms);
+    let mut events = Vec::new();
+    while at_ms + 200 < window_ms {
+        let for_ms = random.between(60, 120);
+        events.push((at_ms, for_ms));
+        at_ms += for_ms + 250 + random.between(0, often_ms);
+    }
+    events
+}
+
+/// Requests that wait for these events to end, some for each.
+fn waiting(random: &mut Random, events: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut slow = Vec::new();
+    for (at_ms, for_ms) in events {
+        for _ in 0..random.between(3, 9) {
+            let after_ms = random.between(0, for_ms / 3);
+            slow.push((at_ms + after_ms, for_ms - after_ms + random.between(0, 5)));
+        }
+    }
+    slow.sort_unstable();
+    slow
+}
+
+/// Slow requests at any instants, some close together.
+fn anywhere(random: &mut Random) -> Vec<(u64, u64)> {
+    let mut slow = Vec::new();
+    while slow.len() < 60 {
+        let at_ms = random.between(0, WINDOW_MS - 200);
+        for _ in 0..random.between(1, 8) {
+            slow.push((at_ms + random.between(0, 30), random.between(30, 120)));
+        }
+    }
+    slow.sort_unstable();
+    slow
+}
+
+fn named(fixture: &Fixture) -> Vec<TailCause> {
+    let tail = of(&fixture.case()).unwrap();
+    assert_eq!(tail.unknown, None);
+    tail.causes.iter().map(|share| share.cause).collect()
+}
+
+/// How often a source is read.
+fn every_ms(cause: TailCause) -> u64 {
+    match cause {
+        TailCause::Throttled | TailCause::Resent => 200,
+        TailCause::Memory => 500,
+        TailCause::Storage => 1000,
+        _ => 100,
+    }
+}
+
+#[test]
+fn each_cause_is_found_where_requests_waited_for_it() {
+    for cause in OF_SERVER.into_iter().chain([TailCause::Resent]) {
+        let (mut right, mut others) = (0, 0);
+        for seed in 0..8 {
+            let mut random = Random::new(seed, cause as u64);
+            // A source that is read less often tells of rarer events, in a longer window.
+            let slowly = every_ms(cause) / 100;
+            let window_ms = WINDOW_MS * slowly.min(4);
+            let events = events(&mut random, 300 * slowly, window_ms);
+            let mut fixture = fixture(&waiting(&mut random, &events), window_ms);
+            fixture.observed.lost.insert(cause, readings(every_ms(cause), &events, window_ms));
+            match named(&fixture)[..] {
+                [found] if found == cause => right += 1,
+                [] => {}
+                _ => others += 1,
+            }
+        }
+        assert!(right >= 7 && others == 0, "{cause:?}: {right} of 8, {others} others");
+    }
+}
+
+#[test]
+fn nothing_is_named_where_slow_requests_come_at_other_times() {
+    for seed in 0..40 {
+        let mut random = Random::new(seed, 77);
+        let mut fixture = fixture(&anywhere(&mut random), WINDOW_MS);
+        for cause in OF_SERVER.into_iter().chain([TailCause::Resent]) {
+            let events = events(&mut random, 200 + 100 * (seed % 9), WINDOW_MS);
+            fixture.observed.lost.insert(cause, readings(every_ms(cause), &events, WINDOW_MS));
+        }
+        assert_eq!(named(&fixture), [], "seed {seed}");
+    }
+}
+
+#[test]
+fn what_is_always_there_is_not_named() {
+    let mut random = Random::new(1, 2);
+    let events = events(&mut random, 300, WINDOW_MS);
+    let mut fixture = fixture(&waiting(&mut random, &events), WINDOW_MS);
+    fixture.observed.lost.insert(TailCause::RunQueue, readings(100, &[(0, WINDOW_MS)], WINDOW_MS));
+    assert_eq!(named(&fixture), []);
+    let tail = of(&fixture.case()).unwrap();
+    assert_eq!(tail.unexplained, Some(1.0));
+}
+
+#[test]
+fn two_causes_share_the_requests_and_the_rest_is_unexplained() {
+    let mut random = Random::new(5, 2);
+    let all = events(&mut random, 100, WINDOW_MS);
+    let third = |nth: usize| all.iter().copied().skip(nth).step_by(3).collect::<Vec<_>>();
+    let mut fixture = fixture(&waiting(&mut random, &all), WINDOW_MS);
+    fixture.observed.lost.insert(TailCause::Throttled, readings(100, &third(0), WINDOW_MS));
+    fixture.observed.lost.insert(TailCause::Stolen, readings(100, &third(1), WINDOW_MS));
+    let tail = of(&fixture.case()).unwrap();
+    let mut causes: Vec<_> = tail.causes.iter().map(|share| share.cause).collect();
+    causes.sort();
+    assert_eq!(causes, [TailCause::Throttled, TailCause::Stolen]);
+    let shares: f64 = tail.causes.iter().map(|share| share.share).sum();
+    let unexplained = tail.unexplained.unwrap();
+    assert!((shares + unexplained - 1.0).abs() < 1e-9 && (0.1..0.6).contains(&unexplained));
+    let throttled = tail.causes.iter().find(|share| share.cause == TailCause::Throttled).unwrap();
+    assert_eq!(throttled.wall.as_deref(), Some("S3"));
+    assert_eq!(throttled.events as usize, throttled.times_ns.len());
+}
+
+#[test]
+fn time_that_the_generator_lost_is_not_the_servers() {
+    let mut random = Random::new(5, 2);
+    let events = events(&mut random, 300, WINDOW_MS);
+    let mut fixture = fixture(&waiting(&mut random, &events), WINDOW_MS);
+    fixture.observed.lost.insert(TailCause::Stolen, readings(100, &events, WINDOW_MS));
+    let own = |fixture: &mut Fixture, share: f64| {
+        for slow in &mut fixture.point.slowest.as_mut().unwrap().each {
+            slow.own_ns = (slow.took_ns as f64 * share) as u64;
+        }
+    };
+    own(&mut fixture, 0.9);
+    assert_eq!(named(&fixture), [TailCause::Generator]);
+    own(&mut fixture, 0.2);
+    assert_eq!(named(&fixture), [TailCause::Stolen]);
+}
+
+#[test]
+fn one_target_one_connection_and_new_connections_are_told_by_counts() {
+    let mut random = Random::new(9, 2);
+    let slow = anywhere(&mut random);
+    let with = |change: &dyn Fn(usize, &mut SlowRequest)| {
+        let mut fixture = fixture(&slow, WINDOW_MS);
+        let target = |completed| TargetResult {
+            requests: Fates { completed, ..Fates::default() },
+            ..TargetResult::default()
+        };
+        fixture.point.targets = vec![target(900), target(100)];
+        let each = &mut fixture.point.slowest.as_mut().unwrap().each;
+        each.iter_mut().enumerate().for_each(|(nth, slow)| change(nth, slow));
+        named(&fixture)
+    };
+    assert_eq!(with(&|nth, slow| slow.target = u32::from(nth % 10 == 0)), []);
+    assert_eq!(with(&|nth, slow| slow.target = u32::from(nth % 3 > 0)), [TailCause::Target]);
+    assert_eq!(with(&|nth, slow| slow.connection = nth as u64 % 8), []);
+    let of_one =
+        |nth: usize, slow: &mut SlowRequest| slow.connection = nth as u64 % 8 * (nth as u64 % 2);
+    assert_eq!(with(&of_one), [TailCause::Connection]);
+    let first = |nth: usize, slow: &mut SlowRequest| slow.before = nth as u64 % 2;
+    assert_eq!(with(&first), [TailCause::NewConnection]);
+}
+
+#[test]
+fn too_few_requests_have_no_verdict_and_what_was_not_read_is_said() {
+    let mut random = Random::new(9, 2);
+    let mut fixture = fixture(&anywhere(&mut random), WINDOW_MS);
+    fixture.point.slowest.as_mut().unwrap().of = 999;
+    let tail = of(&fixture.case()).unwrap();
+    assert!(tail.unknown.is_some() && tail.unexplained.is_none() && tail.causes.is_empty());
+    fixture.point.slowest.as_mut().unwrap().of = 6000;
+    fixture.unwatched();
+    fixture.observed.lost.remove(&TailCause::Throttled);
+    let tail = of(&fixture.case()).unwrap();
+    let [unread] = &tail.unreadable[..] else { panic!("{:?}", tail.unreadable) };
+    assert_eq!(unread.causes, [TailCause::Throttled]);
+    assert!(unread.why.contains("not watched"), "{}", unread.why);
+    fixture.point.slowest = None;
+    assert_eq!(of(&fixture.case()), None);
+}
+
+#[test]
+fn what_may_be_chance_is_told_as_such() {
+    let mut random = Random::new(3, 2);
+    let events = &events(&mut random, 700, WINDOW_MS)[..3];
+    let mut fixture = fixture(&waiting(&mut random, events), WINDOW_MS);
+    fixture.observed.lost.insert(TailCause::Throttled, readings(200, events, WINDOW_MS));
+    let tail = of(&fixture.case()).unwrap();
+    assert_eq!((tail.causes.len(), tail.unexplained), (0, Some(1.0)));
+    assert_eq!(
+        tail.unsure.map(|share| (share.cause, share.events)),
+        Some((TailCause::Throttled, 3))
+    );
+}
