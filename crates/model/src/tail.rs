@@ -14,34 +14,34 @@ crate::named! {
     #[serde(rename_all = "snake_case")]
     pub enum TailCause {
         /// The generator did not look at its connections, or sent late.
-        Generator = "pauses of the generator",
+        Generator = "generator",
         /// A control group throttled the server.
-        Throttled = "throttled periods",
+        Throttled = "throttled",
         /// The hypervisor took the time of a CPU of the server's host.
-        Stolen = "stolen CPU time",
+        Stolen = "stolen",
         /// Threads of the server were stopped, or its runtime paused them.
-        Paused = "pauses of the server",
+        Paused = "paused",
         /// Packets were sent again.
-        Resent = "retransmits",
+        Resent = "resent",
         /// A disk of the server's host was in use all the time.
-        Storage = "a busy disk",
+        Storage = "storage",
         /// All work of the server's host waited for memory.
-        Memory = "memory stalls",
+        Memory = "memory",
         /// A CPU of the server's host took in packets all the time.
-        Softirq = "receive work",
+        Softirq = "softirq",
         /// A thread of the server was ready to run and had no CPU, while others had most of them.
-        Others = "waits for CPUs that others used",
+        Others = "others",
         /// The same, while the server itself had them.
-        RunQueue = "waits for a CPU",
+        RunQueue = "run_queue",
         /// One target of a mix.
-        Target = "one target",
+        Target = "target",
         /// One connection.
-        Connection = "one connection",
+        Connection = "connection",
         /// The first request of a connection.
-        NewConnection = "first requests of connections",
+        NewConnection = "new_connection",
     }
-    /// What the slow requests fell into, in plain words.
-    fn words;
+    /// As the record names it.
+    fn key;
 }
 
 impl TailCause {

@@ -1,5 +1,6 @@
 //! The full distribution of latency.
 
+use super::tail;
 use crate::page::{Axis, Block, Chart, ChartShape, Column, Mark, Series, Table, View};
 use crate::wording::{best_point, cell, count, mark_of, ns, or_dash, point_heading};
 use crate::wording::{plural, point_mark, point_phrase};
@@ -172,6 +173,7 @@ fn notes(run: &Run) -> Vec<String> {
             plural(censored, "request")
         ));
     }
+    notes.extend(best_point(run).and_then(|(_, point)| tail::sentence(point)));
     notes
 }
 

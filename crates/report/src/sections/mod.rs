@@ -46,6 +46,7 @@ pub mod gates;
 mod order;
 
 pub mod curves;
+pub mod tail;
 pub mod timeline;
 
 pub mod latency;
@@ -148,6 +149,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Validity", depths: FULLY, draw: gates::all },
     Section { heading: "Over time", depths: FROM_EVIDENCE, draw: events::charts },
     Section { heading: "Over time", depths: FROM_EVIDENCE, draw: timeline::points },
+    Section { heading: "Over time", depths: FULLY, draw: tail::over_time },
     Section { heading: "Over time", depths: FULLY, draw: openings::charts },
     Section { heading: "Over time", depths: FULLY, draw: timeline::traffic },
     Section { heading: "Over time", depths: FULLY, draw: timeline::whole_run },

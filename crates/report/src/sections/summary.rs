@@ -2,6 +2,7 @@
 
 use super::endpoints;
 use super::search;
+use super::tail;
 use super::tool;
 use super::wall_words::{tone_of, wall_sentences};
 use crate::hosts::{Waits, near};
@@ -41,7 +42,9 @@ pub(crate) fn verdict_banner(run: &Run) -> Banner {
     let verdict = &run.record.verdict;
     // Trials that miss are part of a search; their failed gates say nothing about its answer.
     if let Some(answer) = run.record.search.as_ref().and_then(|search| search.answer.as_ref()) {
-        return search::banner(run, answer);
+        let mut banner = search::banner(run, answer);
+        banner.lines.extend(tail_sentence(run));
+        return banner;
     }
     let mut banner = match run.record.claim() {
         Claim::NotKnown(why) => unknown_banner(run, &why),
@@ -55,7 +58,12 @@ pub(crate) fn verdict_banner(run: &Run) -> Banner {
         },
     };
     banner.lines.extend(failures_sentence(run));
+    banner.lines.extend(tail_sentence(run).filter(|_| run.record.claim().is_known()));
     banner
+}
+
+fn tail_sentence(run: &Run) -> Option<String> {
+    tail::of_run(run).map(|said| format!("Tail: {said}."))
 }
 
 /// Failures are results: the first lines give the share of requests without a good response.

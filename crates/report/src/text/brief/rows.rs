@@ -2,7 +2,7 @@
 
 use super::super::line::Ink;
 use super::{NAMES, Row, histogram, tables};
-use crate::sections::{confirmation, kernel, network, profile, samples, summary, tool};
+use crate::sections::{confirmation, kernel, network, profile, samples, summary, tail, tool};
 use crate::wording::{
     self, asked_rate, attempts_phrase, best_point, count, failures_phrase, interval, is_partial,
     or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, reason_phrase, sentence,
@@ -40,6 +40,7 @@ pub(super) fn of_one(run: &Run, point: &Point, columns: usize) -> Vec<Row> {
     let mut rows = vec![Row::new("Rate", rate(run, point))];
     rows.extend(latency("Latency", point));
     rows.extend(histogram::spread(run, point, columns).map(|text| Row::new("Spread", text)));
+    rows.extend(tail::of_run(run).map(|text| Row::new("Tail", text)));
     rows.extend(of_point(run, point));
     rows
 }
@@ -54,6 +55,7 @@ pub(super) fn of_levels(run: &Run) -> Vec<Row> {
     let mark = format!("At {}", point_mark(point));
     let name = if width(&mark) < NAMES { mark.as_str() } else { "Best" };
     rows.extend(latency(name, point));
+    rows.extend(tail::of_run(run).map(|text| Row::new("Tail", text)));
     rows.extend(of_point(run, point));
     rows
 }
