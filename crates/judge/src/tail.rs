@@ -27,6 +27,10 @@ use std::collections::BTreeMap;
 /// Fewer requests have no slow end: of a thousand, ten are the slowest hundredth, and each cause
 /// must have met two of them at least.
 const FEWEST: u64 = 1000;
+/// Of fewer kept requests nothing is said: each cause must have met two of them at least.
+const FEWEST_KEPT: usize = 10;
+/// Sets of slow requests that are looked at: the slowest hundredth, and the slowest tenth of it.
+const SETS: f64 = 2.0;
 /// Least share of the slow requests that a cause explains above chance.
 const EXPLAINED_MIN: f64 = 0.2;
 /// How unlikely chance must be, over all causes.
@@ -67,21 +71,35 @@ pub(crate) fn of(case: &Case<'_>) -> Option<Tail> {
         return unknown("the median latency is not known".to_string());
     };
     let (times, unreadable) = times_of(case);
-    let looking = Looking { case, slowest, times, moments: moments(slowest, median_ns) };
-    let (causes, left) = looking.causes();
-    let unexplained = Some(left.len() as f64 / slowest.each.len() as f64);
-    let unsure = looking.unsure(&causes, &left);
-    Some(Tail { causes, unexplained, unsure, unreadable, unknown: None })
+    let look = |each: Vec<&SlowRequest>| {
+        let moments = moments(&each, median_ns);
+        Looking { case, each, times: &times, moments }.tail(slowest)
+    };
+    let all = look(slowest.each.iter().collect());
+    // In closed loop a pause delays as many requests as there are connections: they may be far
+    // fewer than a hundredth.
+    let of_few = || Some(look(slowest_tenth(slowest)?)).filter(|few| !few.causes.is_empty());
+    let found = if all.causes.is_empty() { of_few().unwrap_or(all) } else { all };
+    Some(Tail { unreadable, ..found })
+}
+
+/// The slowest tenth of those kept, in order; nothing where that is no set of requests.
+fn slowest_tenth(slowest: &Slowest) -> Option<Vec<&SlowRequest>> {
+    let mut took: Vec<u64> = slowest.each.iter().map(|slow| slow.took_ns).collect();
+    took.sort_unstable();
+    let few = took.len() / 10;
+    let at_least_ns = *took.get(took.len() - few).filter(|_| few >= FEWEST_KEPT)?;
+    Some(slowest.each.iter().filter(|slow| slow.took_ns >= at_least_ns).collect())
 }
 
 /// What each request needs to meet a cause: half of what it took over the median.
-fn moments(slowest: &Slowest, median_ns: u64) -> Vec<Moment> {
-    let moment = |slow: &SlowRequest| Moment {
+fn moments(each: &[&SlowRequest], median_ns: u64) -> Vec<Moment> {
+    let moment = |slow: &&SlowRequest| Moment {
         begin_ns: slow.planned_ns,
         end_ns: slow.ended_ns(),
         need_ns: (slow.took_ns.saturating_sub(median_ns) / 2).max(1),
     };
-    slowest.each.iter().map(moment).collect()
+    each.iter().map(moment).collect()
 }
 
 /// The times at which each cause was at work, from the start of the window, and what was not read.
@@ -133,8 +151,9 @@ fn carried(case: &Case<'_>, losses: &Losses, offset_ns: i64) -> Losses {
 /// The slow requests, and what they may have met.
 struct Looking<'a> {
     case: &'a Case<'a>,
-    slowest: &'a Slowest,
-    times: BTreeMap<TailCause, Times>,
+    /// In the order in which they were due.
+    each: Vec<&'a SlowRequest>,
+    times: &'a BTreeMap<TailCause, Times>,
     moments: Vec<Moment>,
 }
 
@@ -157,6 +176,21 @@ impl Found {
 }
 
 impl Looking<'_> {
+    /// The verdict on them; they are some of the slowest.
+    fn tail(&self, slowest: &Slowest) -> Tail {
+        let (causes, left) = self.causes();
+        let kept = self.each.len() as f64;
+        let beyond = slowest.requests as f64 / slowest.of as f64;
+        Tail {
+            at_least_ns: self.each.iter().map(|slow| slow.took_ns).min(),
+            quantile: Some(1.0 - beyond * kept / slowest.each.len() as f64),
+            unsure: self.unsure(&causes, &left),
+            causes,
+            unexplained: Some(left.len() as f64 / kept),
+            ..Tail::default()
+        }
+    }
+
     /// The causes, the one that explains most first, and the requests that they leave.
     fn causes(&self) -> (Vec<TailShare>, Vec<usize>) {
         let mut left: Vec<usize> = (0..self.moments.len()).collect();
@@ -203,7 +237,7 @@ impl Looking<'_> {
     /// How many causes are looked at.
     fn looked_at(&self) -> f64 {
         let counted = 3;
-        (self.times.len() + counted) as f64
+        SETS * (self.times.len() + counted) as f64
     }
 
     /// What a cause explains of the requests that are left.
@@ -253,8 +287,7 @@ impl Looking<'_> {
 
     /// The parts of each request say how much of it was the generator's.
     fn of_generator(&self, left: &[usize]) -> Option<Found> {
-        let is_own =
-            |request: &usize| self.slowest.each[*request].own_ns >= self.moments[*request].need_ns;
+        let is_own = |request: &usize| self.each[*request].own_ns >= self.moments[*request].need_ns;
         Some(self.found(TailCause::Generator, left.iter().copied().filter(is_own).collect()))
     }
 
@@ -288,7 +321,7 @@ impl Looking<'_> {
     fn of_connection(&self, left: &[usize]) -> Option<Found> {
         let (number, met) = self.most_of(left, |slow| slow.connection)?;
         let connections = &self.case.point.connections;
-        let expected = connections.requests_each.max? as f64 / self.slowest.of as f64;
+        let expected = connections.requests_each.max? as f64 / self.of();
         let of = Counts { number: Some(number), expected, choices: connections.served as f64 };
         self.counted(self.found(TailCause::Connection, met), of, left)
     }
@@ -297,11 +330,16 @@ impl Looking<'_> {
     fn of_new_connections(&self, left: &[usize]) -> Option<Found> {
         let connections = &self.case.point.connections;
         let opened = connections.opened + connections.reopened;
-        let is_first = |request: &usize| self.slowest.each[*request].before == 0;
+        let is_first = |request: &usize| self.each[*request].before == 0;
         let met = left.iter().copied().filter(is_first).collect();
-        let expected = opened as f64 / self.slowest.of as f64;
+        let expected = opened as f64 / self.of();
         let of = Counts { number: None, expected, choices: 1.0 };
         self.counted(self.found(TailCause::NewConnection, met), of, left)
+    }
+
+    /// All requests that these are the slowest of.
+    fn of(&self) -> f64 {
+        self.case.point.slowest.as_ref().map_or(1.0, |slowest| slowest.of.max(1) as f64)
     }
 
     /// The group that most of the requests belong to.
@@ -312,7 +350,7 @@ impl Looking<'_> {
     ) -> Option<(u64, Vec<usize>)> {
         let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for request in left {
-            groups.entry(group(&self.slowest.each[*request])).or_default().push(*request);
+            groups.entry(group(&self.each[*request])).or_default().push(*request);
         }
         // Of groups of the same size, the first.
         groups.into_iter().rev().max_by_key(|(_, met)| met.len())

@@ -106,6 +106,11 @@ pub struct TailUnread {
 /// The verdict on the slowest requests of a point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
+    /// The requests that it is about took at least so long, nanoseconds: the slowest hundredth, or
+    /// where only that tells something, the slowest tenth of it.
+    pub at_least_ns: Option<u64>,
+    /// The share of all requests that were faster than these, 0 to 1.
+    pub quantile: Option<f64>,
     /// What explains the most, then what explains the most of the rest, and so on.
     pub causes: Vec<TailShare>,
     /// Share of the slowest requests that none of these explains; `null` where that is not known.

@@ -223,3 +223,118 @@ impl Losing {
 fn span((begin_ns, end_ns): (u64, u64), lost_ns: u64) -> Span {
     Span { begin_ns: begin_ns.min(end_ns.saturating_sub(lost_ns)), end_ns, lost_ns }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const TICK_NS: u64 = 10 * MS;
+
+    fn losses(readings: Vec<(u64, Data)>) -> Losses {
+        let mut losing = Losing::default();
+        readings.iter().for_each(|(at_ms, data)| losing.add(at_ms * MS, data));
+        losing.finish(TICK_NS)
+    }
+
+    fn lost(losses: &Losses, cause: TailCause) -> Vec<(u64, u64, u64)> {
+        let in_ms = |span: &Span| (span.begin_ns / MS, span.end_ns / MS, span.lost_ns / MS);
+        losses[&cause].iter().map(in_ms).collect()
+    }
+
+    fn values(source: &str, name: &str, value: impl Into<Value>) -> Data {
+        Data::values(source, [(name.to_string(), value.into())])
+    }
+
+    #[test]
+    fn nothing_was_lost_and_nothing_was_read_are_two_things() {
+        assert_eq!(losses(vec![(0, Data::Cpus(vec![CpuTimes::default()]))]), Losses::new());
+        let idle =
+            |at_ms| (at_ms, Data::Cpus(vec![CpuTimes { idle: at_ms, ..CpuTimes::default() }]));
+        let read = losses(vec![idle(0), idle(100)]);
+        assert_eq!((read.len(), &read[&TailCause::Stolen][..]), (2, &[][..]));
+    }
+
+    #[test]
+    fn the_cpu_that_lost_most_counts_and_no_more_than_the_time_that_passed() {
+        let cpu = |cpu, steal, softirq| CpuTimes { cpu, steal, softirq, ..CpuTimes::default() };
+        let read = losses(vec![
+            (0, Data::Cpus(vec![cpu(0, 5, 0), cpu(1, 5, 0)])),
+            (100, Data::Cpus(vec![cpu(0, 5, 1), cpu(1, 9, 0), cpu(2, 70, 70)])),
+            (200, Data::Cpus(vec![cpu(0, 5, 1), cpu(1, 30, 0)])),
+        ]);
+        assert_eq!(lost(&read, TailCause::Stolen), [(0, 100, 40), (100, 200, 100)]);
+        assert_eq!(lost(&read, TailCause::Softirq), [(0, 100, 10)]);
+    }
+
+    #[test]
+    fn throttling_is_that_of_the_group_that_was_throttled_longest() {
+        let group = |group: &str, throttled_ms: u64| QuotaUse {
+            group: group.to_string(),
+            throttled_ns: throttled_ms * MS,
+            ..QuotaUse::default()
+        };
+        let read = losses(vec![
+            (0, Data::ServerQuota(vec![group("/a/b", 10), group("/a", 100)])),
+            (200, Data::ServerQuota(vec![group("/a/b", 10), group("/a", 160)])),
+            (400, Data::ServerQuota(vec![group("/a/b", 10), group("/a", 3)])),
+            (600, Data::ServerQuota(vec![group("/a/b", 990), group("/new", 50)])),
+        ]);
+        assert_eq!(lost(&read, TailCause::Throttled), [(0, 200, 60), (400, 600, 200)]);
+    }
+
+    #[test]
+    fn a_wait_belongs_to_whoever_had_the_cpus_and_began_when_it_began() {
+        let thread = |run_ms: u64, wait_ms: u64| {
+            let (run_ns, wait_ns) = (run_ms * MS, wait_ms * MS);
+            Data::ServerThreads(vec![ThreadTimes { tid: 7, run_ns, wait_ns, ..Default::default() }])
+        };
+        let cpu = |user| Data::Cpus(vec![CpuTimes { user, ..CpuTimes::default() }]);
+        let read = losses(vec![
+            (0, cpu(0)),
+            (1, thread(0, 0)),
+            (100, cpu(9)),
+            (101, thread(20, 50)),
+            (200, cpu(18)),
+            (201, thread(100, 60)),
+            (300, cpu(27)),
+            (301, thread(100, 210)),
+        ]);
+        assert_eq!(lost(&read, TailCause::Others), [(1, 101, 50), (151, 301, 150)]);
+        assert_eq!(lost(&read, TailCause::RunQueue), [(101, 201, 10)]);
+    }
+
+    #[test]
+    fn stops_are_seen_at_instants_and_runtimes_count_theirs() {
+        let now = |stopped: usize| {
+            let thread = |nth: usize| {
+                let doing = if nth < stopped { Doing::Stopped } else { Doing::Events };
+                ThreadNow { pid: 1, tid: nth as u32, doing, futex: None, timeout_ns: None }
+            };
+            Data::ServerThreadsNow((0..4).map(thread).collect())
+        };
+        let read =
+            losses(vec![(0, now(1)), (100, now(4)), (200, now(4)), (300, now(0)), (400, now(2))]);
+        let expected = [(0, 100, 50), (100, 200, 100), (200, 300, 50)];
+        assert_eq!(lost(&read, TailCause::Paused), expected);
+        let paused = |seconds: f64| values(Values::SERVER_RUNTIME, "gc_pause_seconds", seconds);
+        let read = losses(vec![(0, paused(1.0)), (1000, paused(1.25)), (2000, paused(0.5))]);
+        assert_eq!(lost(&read, TailCause::Paused), [(0, 1000, 250)]);
+    }
+
+    #[test]
+    fn losses_of_packets_memory_and_disks_are_the_growth_of_their_counters() {
+        let tcp = |count: u64| values(Values::TCP, "Tcp.RetransSegs", count);
+        let read = losses(vec![(0, tcp(5)), (200, tcp(5)), (400, tcp(6))]);
+        assert_eq!(lost(&read, TailCause::Resent), [(200, 400, 200)]);
+        let memory = |us: u64| values(Values::PRESSURE, "memory.some", us);
+        let read = losses(vec![(0, memory(0)), (500, memory(70_000))]);
+        assert_eq!(lost(&read, TailCause::Memory), [(0, 500, 70)]);
+        let disk = |name: &str, busy_ms| Disk { name: name.into(), busy_ms, ..Disk::default() };
+        let read = losses(vec![
+            (0, Data::Disks(vec![disk("a", 0), disk("b", 100)])),
+            (1000, Data::Disks(vec![disk("a", 300), disk("b", 900), disk("c", 5000)])),
+        ]);
+        assert_eq!(lost(&read, TailCause::Storage), [(0, 1000, 800)]);
+    }
+}

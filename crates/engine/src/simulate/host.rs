@@ -1,6 +1,7 @@
 //! The counters of a host in virtual time, as its kernel would show them.
 
 use super::driver::Post;
+use super::server::Halts;
 use model::facts::{CpuAccounting, CpuQuota, HostFacts, ServerFacts};
 use model::reading::{CpuTimes, Data, QuotaUse, Reading, ThreadTimes};
 use std::collections::BTreeMap;
@@ -26,11 +27,13 @@ pub struct HostModel {
     pub samples: bool,
     /// Share of each CPU that the hypervisor takes.
     pub steal: f64,
+    /// When the server's control group is throttled, as the host tells; absent without a quota.
+    pub throttled: Option<Halts>,
 }
 
 impl Default for HostModel {
     fn default() -> Self {
-        Self { has_server: true, accounted: 1.0, samples: false, steal: 0.0 }
+        Self { has_server: true, accounted: 1.0, samples: false, steal: 0.0, throttled: None }
     }
 }
 
@@ -101,6 +104,17 @@ impl HostModel {
         let mut readings = vec![reading(Data::Cpus(cpus)), reading(Data::ClientThreads(client))];
         if self.has_server {
             readings.push(reading(Data::ServerThreads(server)));
+        }
+        if let Some(halts) = &self.throttled {
+            readings.push(reading(Data::ServerQuota(vec![QuotaUse {
+                group: "/server".to_string(),
+                quota_us: Some(80_000),
+                period_us: Some(100_000),
+                periods: at_ns / 100_000_000,
+                throttled_periods: halts.before_ns(at_ns) / halts.for_ns.max(1),
+                throttled_ns: halts.before_ns(at_ns),
+                usage_ns: None,
+            }])));
         }
         if let Some(quota_ns) = quota_ns {
             let pulses = post.pulses.borrow();

@@ -75,23 +75,43 @@ pub struct Halts {
     pub for_ns: u64,
     /// From the start of one halt to the start of the next; zero for a single halt.
     pub every_ns: u64,
+    /// Each halt is later than that by up to so much, so that there is no beat; together with
+    /// `for_ns` less than `every_ns`.
+    pub late_ns: u64,
 }
 
 impl Halts {
     /// The end of the halt that contains an instant.
     pub fn end_of(&self, at_ns: u64) -> Option<u64> {
+        let begin_ns = self.begin_ns(self.nth(at_ns)?);
+        (begin_ns <= at_ns && at_ns < begin_ns + self.for_ns).then_some(begin_ns + self.for_ns)
+    }
+
+    /// Which halt may contain an instant.
+    fn nth(&self, at_ns: u64) -> Option<u64> {
         let since_ns = at_ns.checked_sub(self.first_ns)?;
-        let since_ns = if self.every_ns > 0 { since_ns % self.every_ns } else { since_ns };
-        (since_ns < self.for_ns).then(|| at_ns - since_ns + self.for_ns)
+        Some(since_ns.checked_div(self.every_ns).unwrap_or(0))
+    }
+
+    fn begin_ns(&self, nth: u64) -> u64 {
+        self.first_ns + nth * self.every_ns + Random::new(nth, 9).between(0, self.late_ns)
+    }
+
+    /// For how long they halted before an instant.
+    pub(super) fn before_ns(&self, at_ns: u64) -> u64 {
+        let Some(last) = self.nth(at_ns) else { return 0 };
+        let of = |nth| at_ns.saturating_sub(self.begin_ns(nth)).min(self.for_ns);
+        (0..=last).map(of).sum()
     }
 
     /// The start of the next halt after an instant that lies in none.
     fn next(&self, at_ns: u64) -> u64 {
-        match at_ns.checked_sub(self.first_ns) {
+        match self.nth(at_ns) {
             _ if self.for_ns == 0 => u64::MAX,
-            None => self.first_ns,
+            None => self.begin_ns(0),
+            Some(nth) if at_ns < self.begin_ns(nth) => self.begin_ns(nth),
             Some(_) if self.every_ns == 0 => u64::MAX,
-            Some(since_ns) => at_ns - since_ns % self.every_ns + self.every_ns,
+            Some(nth) => self.begin_ns(nth + 1),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::page::{Axis, Band, Block, Chart, ChartShape, Mark, Series, View};
 use crate::wording::{best_point, mark_of, per_second, point_phrase};
 use model::figure::{Figure, Statistic, Times};
 use model::run::{Point, Run};
-use model::slow::Slowest;
+use model::slow::SlowEnd;
 use model::tail::{Tail, TailCause, TailShare};
 use model::unit::Unit;
 use model::units::show_ns;
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 /// What explains the slowest requests of a point, or may; nothing where nothing does.
 pub(crate) fn phrase(point: &Point) -> Option<String> {
-    let (slowest, tail) = (point.slowest.as_ref()?, point.tail.as_ref()?);
+    let tail = point.tail.as_ref()?;
     if tail.causes.is_empty() && tail.unsure.is_none() {
         return None;
     }
@@ -25,14 +25,14 @@ pub(crate) fn phrase(point: &Point) -> Option<String> {
             }
             _ => String::new(),
         };
-        let of = if parts.is_empty() { format!(" of {}", over(slowest)) } else { String::new() };
+        let of = if parts.is_empty() { format!(" of {}", over(tail)) } else { String::new() };
         parts.push(format!("{}{of} {}{chance}", percent(share.share), met(point, share)));
     }
     if let Some(unexplained) = tail.unexplained.filter(|_| !tail.causes.is_empty()) {
         parts.push(format!("{} unexplained", percent(unexplained)));
     }
     if let Some(unsure) = &tail.unsure {
-        let of = if parts.is_empty() { format!(" of {}", over(slowest)) } else { String::new() };
+        let of = if parts.is_empty() { format!(" of {}", over(tail)) } else { String::new() };
         parts.push(format!(
             "{}{of} {}, which may be chance (p {:.2}): a longer window (-d) would tell",
             percent(unsure.share),
@@ -48,12 +48,12 @@ const SHOWN_MIN: f64 = 0.05;
 
 /// The same as a sentence, also where nothing explains them, and with what was not looked for.
 pub(crate) fn sentence(point: &Point) -> Option<String> {
-    let (slowest, tail) = (point.slowest.as_ref()?, point.tail.as_ref()?);
+    let tail = point.tail.as_ref()?;
     if let Some(why) = &tail.unknown {
         return Some(format!("Why the slowest requests are slow is not known: {why}."));
     }
     let said = phrase(point)
-        .unwrap_or_else(|| format!("nothing that was looked at explains {}", over(slowest)));
+        .unwrap_or_else(|| format!("nothing that was looked at explains {}", over(tail)));
     Some(format!("Tail: {said}.{}", unread(tail)))
 }
 
@@ -66,11 +66,10 @@ fn unread(tail: &Tail) -> String {
 }
 
 /// `the requests over p99 (12.3ms)`: all of them, or the slowest of these.
-fn over(slowest: &Slowest) -> String {
-    let beyond = 100.0 * slowest.requests as f64 / slowest.of.max(1) as f64;
-    let quantile = format!("{:.2}", 100.0 - beyond);
+fn over(tail: &Tail) -> String {
+    let quantile = format!("{:.2}", 100.0 * tail.quantile.unwrap_or(0.0));
     let quantile = quantile.trim_end_matches('0').trim_end_matches('.');
-    format!("the requests over p{quantile} ({})", show_ns(slowest.at_least_ns as f64))
+    format!("the requests over p{quantile} ({})", show_ns(tail.at_least_ns.unwrap_or(0) as f64))
 }
 
 fn percent(share: f64) -> String {
@@ -201,11 +200,11 @@ fn view(run: &Run, point: &Point) -> Option<View> {
     })
 }
 
-fn end_word(end: model::slow::SlowEnd) -> &'static str {
+fn end_word(end: SlowEnd) -> &'static str {
     match end {
-        model::slow::SlowEnd::Answered => "answered",
-        model::slow::SlowEnd::TimedOut => "timed out",
-        model::slow::SlowEnd::Unanswered => "unanswered",
+        SlowEnd::Answered => "answered",
+        SlowEnd::TimedOut => "timed out",
+        SlowEnd::Unanswered => "unanswered",
     }
 }
 
@@ -213,7 +212,7 @@ fn end_word(end: model::slow::SlowEnd) -> &'static str {
 mod tests {
     use super::*;
     use crate::fixtures;
-    use model::slow::{SlowEnd, SlowRequest};
+    use model::slow::{SlowRequest, Slowest};
     use model::tail::TailUnread;
 
     fn share(cause: TailCause, part: f64, events: u64) -> TailShare {
@@ -240,7 +239,8 @@ mod tests {
         let each = vec![slow(5, SlowEnd::Answered), slow(900_000_000, SlowEnd::TimedOut)];
         let (of, requests, at_least_ns) = (100_000, 1000, 12_300_000);
         run.record.points[0].slowest = Some(Slowest { of, requests, at_least_ns, each });
-        run.record.points[0].tail = Some(tail);
+        let (at_least_ns, quantile) = (Some(at_least_ns), Some(0.99));
+        run.record.points[0].tail = Some(Tail { at_least_ns, quantile, ..tail });
         run
     }
 

@@ -40,7 +40,7 @@ pub const FROZEN: Kind = Kind {
         let mut drawn = Drawn::new(dice.seed, server, level).lasting(3 * S);
         let for_ns = dice.scale(20e6, 300e6) as u64;
         let every_ns = for_ns * u64::from(dice.count(3, 10));
-        drawn.plan.generator.frozen = Halts { first_ns: S, for_ns, every_ns };
+        drawn.plan.generator.frozen = Halts { first_ns: S, for_ns, every_ns, late_ns: 0 };
         drawn
     },
     check: |seen, findings| blameless(seen, findings, 320 * MS),

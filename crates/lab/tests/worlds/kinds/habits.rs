@@ -32,8 +32,8 @@ pub const HALTING: Kind = Kind {
     seeds: 25,
     draw: |dice| {
         let mut server = servers(4, Service::Fixed(dice.scale(1e6, 5e6)));
-        let each_second = Halts { first_ns: 0, for_ns: 100 * MS, every_ns: S };
-        let once = Halts { first_ns: 3 * S, for_ns: 2 * S, every_ns: 0 };
+        let each_second = Halts { first_ns: 0, for_ns: 100 * MS, every_ns: S, late_ns: 0 };
+        let once = Halts { first_ns: 3 * S, for_ns: 2 * S, every_ns: 0, late_ns: 0 };
         server.halts = dice.one_of(&[each_second, once]);
         let rate = server.capacity() * 0.5;
         let level = dice.one_of(&[closed(8), open(3000, rate, Spacing::Fixed)]);

@@ -12,6 +12,7 @@ mod queues;
 mod ramps;
 mod searches;
 mod silences;
+mod tails;
 mod workers;
 
 use crate::laws::{self, Findings};
@@ -71,6 +72,9 @@ pub const KINDS: &[Kind] = &[
     silences::HUNG_BUDGET,
     silences::PAUSED,
     silences::NEAR_TIMEOUT,
+    tails::THROTTLED,
+    tails::OTHERWISE,
+    tails::OURS,
     workers::CLOSED,
     workers::OPEN,
 ];

@@ -12,7 +12,7 @@ use model::run::Outcome;
 const FOR_GOOD_NS: u64 = 3600 * S;
 
 fn hangs(first_ns: u64) -> Halts {
-    Halts { first_ns, for_ns: FOR_GOOD_NS, every_ns: 0 }
+    Halts { first_ns, for_ns: FOR_GOOD_NS, every_ns: 0, late_ns: 0 }
 }
 
 /// Hangs at some time of a window, in closed and in open loop, with a short and a long time-out.
@@ -87,7 +87,7 @@ pub const PAUSED: Kind = Kind {
         let mut server = servers(4, Service::Exponential(dice.scale(0.5e6, 5e6)));
         let first_ns = S + (dice.scale(0.6, 2.5) * S as f64) as u64;
         let for_ns = (dice.scale(0.3, 1.2) * S as f64) as u64;
-        server.halts = Halts { first_ns, for_ns, every_ns: 0 };
+        server.halts = Halts { first_ns, for_ns, every_ns: 0, late_ns: 0 };
         let level =
             dice.one_of(&[closed(1), closed(8), open(50, 200.0, Spacing::Fixed), closed(40)]);
         let mut drawn = Drawn::new(dice.seed, server, level).lasting(4 * S);
