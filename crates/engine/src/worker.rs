@@ -303,9 +303,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let since_ns = open::unseen_since(self.turn_begin_ns, (now_ns, until_ns), woken_ns);
         self.unseen_since_ns = self.driver.left_from_before(since_ns);
         self.turn_begin_ns = woken_ns;
-        let blind_since_ns = open::blind_since(self.unseen_since_ns, (now_ns, until_ns), woken_ns);
-        if woken_ns - blind_since_ns > open::STALL_NS {
-            self.slowest.pause(blind_since_ns, woken_ns);
+        if woken_ns.saturating_sub(self.unseen_since_ns) > open::STALL_NS {
+            self.slowest.pause(self.unseen_since_ns, woken_ns);
         }
         self.sent_before_turn = self.recorder.tick.measured.sent;
         let Some(first) = self.driver.next() else {

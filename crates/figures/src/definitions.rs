@@ -329,26 +329,28 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].slowest",
-        "The slowest requests one by one, of those with a good response, those that timed out and \
-         the unanswered ones (of): at most a hundredth of them (requests), each of which took at \
-         least at_least_ns from when it was due. Each worker keeps 1024; where more took as long, \
-         it is less than a hundredth. each: up to 256 of them, evenly chosen in the order in which \
-         they were due. Instants count from the start of the window. own_ns: for how much of its \
-         time the generator did not look at its connection, at most; pauses of up to 1 ms do not \
-         count. before: responses that its connection had before. When a first byte came is not \
-         known of each request. Absent in a fleet, and where too few were kept.",
+        "The slowest requests one by one, of those with a good response, those that timed out \
+         and the unanswered ones (of): at most a twentieth of them (requests), each of which \
+         took at least at_least_ns from when it was due. Each worker keeps 1024; where more \
+         took as long, it is less than a twentieth. each: up to 512 of them, evenly chosen in \
+         the order in which they were due. Instants count from the start of the window. own_ns: \
+         for how much of its time the generator is known not to have looked at its connection; \
+         pauses of up to 1 ms, and what is inside a sleep, do not count. before: responses that \
+         its connection had before. When a first byte came is not known of each request. Absent \
+         in a fleet, and where too few were kept.",
     ),
     (
         "points[].tail",
         "Why these are slow. at_least_ns, quantile: the requests that it is about, the slowest \
-         hundredth, or the slowest tenth of it where only that tells something. A request meets a \
-         cause when the cause may have taken half of what the request took over the median. share: \
-         those that met it and no cause before. expected: the share that chance lets meet it, from \
-         draws that keep clusters of slow requests and the distances between them, in another \
-         order and at another instant. p: how often chance lets as many meet it, times the number \
-         of causes looked at. A cause is named when p is under 0.01 and share is at least 0.2 over \
-         expected; unsure is one whose p is not. Both are null where the parts of each request \
-         tell. events: separate times of the cause. unreadable: what could not be looked for.",
+         hundredth, or where only that tells something, the slowest thousandth or twentieth. A \
+         request meets a cause when the cause may have taken half of what the request took over \
+         the median. share: those that met it and no cause before. expected: the share that \
+         chance lets meet it, from draws that keep clusters of slow requests and the distances \
+         between them, in another order and at another instant. p: how often chance lets as \
+         many meet it, times the number of causes looked at. A cause is named when p is under \
+         0.01 and share is at least 0.2 over expected; unsure is one whose p is not. Both are \
+         null where the parts of each request tell. events: separate times of the cause. \
+         unreadable: what could not be looked for.",
     ),
     (
         "points[].offered_rate",

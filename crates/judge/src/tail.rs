@@ -29,8 +29,11 @@ use std::collections::BTreeMap;
 const FEWEST: u64 = 1000;
 /// Of fewer kept requests nothing is said: each cause must have met two of them at least.
 const FEWEST_KEPT: usize = 10;
-/// Sets of slow requests that are looked at: the slowest hundredth, and the slowest tenth of it.
-const SETS: f64 = 2.0;
+/// The sets of slow requests that are looked at, as shares of all, until one has causes. In closed
+/// loop a pause delays as many requests as there are connections, which may be far fewer than a
+/// hundredth. In open loop the slowest hundredth may all have met the longest pause, and one pause
+/// proves nothing.
+const SETS: [f64; 3] = [0.01, 0.001, 0.05];
 /// Least share of the slow requests that a cause explains above chance.
 const EXPLAINED_MIN: f64 = 0.2;
 /// How unlikely chance must be, over all causes.
@@ -75,20 +78,27 @@ pub(crate) fn of(case: &Case<'_>) -> Option<Tail> {
         let moments = moments(&each, median_ns);
         Looking { case, each, times: &times, moments }.tail(slowest)
     };
-    let all = look(slowest.each.iter().collect());
-    // In closed loop a pause delays as many requests as there are connections: they may be far
-    // fewer than a hundredth.
-    let of_few = || Some(look(slowest_tenth(slowest)?)).filter(|few| !few.causes.is_empty());
-    let found = if all.causes.is_empty() { of_few().unwrap_or(all) } else { all };
-    Some(Tail { unreadable, ..found })
+    let mut sets = SETS.iter().filter_map(|share| slowest_of(slowest, *share)).map(look);
+    let Some(first) = sets.next() else {
+        return unknown("too few of the slowest requests are known".to_string());
+    };
+    let has_causes = |tail: &Tail| !tail.causes.is_empty();
+    let others = if has_causes(&first) { None } else { sets.find(has_causes) };
+    Some(Tail { unreadable, ..others.unwrap_or(first) })
 }
 
-/// The slowest tenth of those kept, in order; nothing where that is no set of requests.
-fn slowest_tenth(slowest: &Slowest) -> Option<Vec<&SlowRequest>> {
+/// The slowest requests that are this share of all, in the order in which they were due; nothing
+/// where too few of them are kept, and where all that are kept are fewer than that share.
+fn slowest_of(slowest: &Slowest, share: f64) -> Option<Vec<&SlowRequest>> {
     let mut took: Vec<u64> = slowest.each.iter().map(|slow| slow.took_ns).collect();
     took.sort_unstable();
-    let few = took.len() / 10;
-    let at_least_ns = *took.get(took.len() - few).filter(|_| few >= FEWEST_KEPT)?;
+    let known = slowest.requests as f64 / slowest.of as f64;
+    // The first set is whatever is known of it.
+    if known < share && share > SETS[0] {
+        return None;
+    }
+    let few = (took.len() as f64 * (share / known).min(1.0)).round() as usize;
+    let at_least_ns = *took.get(took.len().saturating_sub(few)).filter(|_| few >= FEWEST_KEPT)?;
     Some(slowest.each.iter().filter(|slow| slow.took_ns >= at_least_ns).collect())
 }
 
@@ -237,7 +247,7 @@ impl Looking<'_> {
     /// How many causes are looked at.
     fn looked_at(&self) -> f64 {
         let counted = 3;
-        SETS * (self.times.len() + counted) as f64
+        SETS.len() as f64 * (self.times.len() + counted) as f64
     }
 
     /// What a cause explains of the requests that are left.
@@ -350,7 +360,7 @@ impl Looking<'_> {
     ) -> Option<(u64, Vec<usize>)> {
         let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for request in left {
-            groups.entry(group(&self.each[*request])).or_default().push(*request);
+            groups.entry(group(self.each[*request])).or_default().push(*request);
         }
         // Of groups of the same size, the first.
         groups.into_iter().rev().max_by_key(|(_, met)| met.len())

@@ -77,8 +77,8 @@ pub struct TailShare {
     pub number: Option<u64>,
     /// Share of the slowest requests that met it, and none of the causes before: 0 to 1.
     pub share: f64,
-    /// The share that would have met it by chance: 0 to 1; `null` where it follows from the parts of
-    /// each request.
+    /// The share that would have met it by chance: 0 to 1; `null` where it follows from the parts
+    /// of each request.
     pub expected: Option<f64>,
     /// How many separate times of the cause they met.
     pub events: u64,
@@ -107,7 +107,7 @@ pub struct TailUnread {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tail {
     /// The requests that it is about took at least so long, nanoseconds: the slowest hundredth, or
-    /// where only that tells something, the slowest tenth of it.
+    /// where only that tells something, the slowest thousandth or twentieth.
     pub at_least_ns: Option<u64>,
     /// The share of all requests that were faster than these, 0 to 1.
     pub quantile: Option<f64>,

@@ -114,8 +114,8 @@ pub struct Observed {
     pub memory: Option<BTreeMap<String, u64>>,
     /// Figures of the server's runtime, change over the window.
     pub runtime: Option<BTreeMap<String, f64>>,
-    /// Time that single requests may have lost on the server's host, by cause; retransmits are those
-    /// of the network namespace.
+    /// Time that single requests may have lost on the server's host, by cause; retransmits are
+    /// those of the network namespace.
     pub lost: Losses,
     /// What was observed on the server's host, when a probe there was read, or on this host as seen
     /// from the server's own network namespace. All fields about the server are then in it.

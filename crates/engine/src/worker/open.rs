@@ -112,20 +112,6 @@ pub(super) fn stalled(
     if unseen_ns > STALL_NS { unseen_ns } else { 0 }
 }
 
-/// Since when the worker did not look at its connections before it woke, at the earliest; the other
-/// arguments are those of [`stalled`]. A sleep that ended late contained a stall that started at an
-/// unknown instant.
-#[inline]
-pub(super) fn blind_since(
-    unseen_since_ns: u64,
-    (begin_ns, until_ns): (u64, u64),
-    woken_ns: u64,
-) -> u64 {
-    let is_late = woken_ns.saturating_sub(until_ns.max(begin_ns)) > STALL_NS;
-    let since_ns = if is_late { unseen_since_ns.min(begin_ns) } else { unseen_since_ns };
-    since_ns.min(woken_ns)
-}
-
 /// How long before a due instant a sleep must end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Margin(u64);

@@ -240,3 +240,24 @@ fn what_may_be_chance_is_told_as_such() {
         Some((TailCause::Throttled, 3))
     );
 }
+
+/// In open loop most of the slowest hundredth met the longest pause: the twentieth met them all.
+#[test]
+fn pauses_of_different_lengths_are_told_by_more_requests() {
+    let mut random = Random::new(4, 2);
+    let events: Vec<(u64, u64)> =
+        events(&mut random, 500, WINDOW_MS).iter().map(|(at_ms, _)| (*at_ms, 80)).collect();
+    let long = (events[3].0, 200);
+    let events: Vec<(u64, u64)> =
+        events.into_iter().map(|one| if one.0 == long.0 { long } else { one }).collect();
+    let mut slow: Vec<(u64, u64)> =
+        (0..20).map(|nth| (long.0 + nth, 200 - nth)).chain(waiting(&mut random, &events)).collect();
+    slow.sort_unstable();
+    let mut fixture = fixture(&slow, WINDOW_MS);
+    fixture.observed.lost.insert(TailCause::Throttled, readings(200, &events, WINDOW_MS));
+    let slowest = fixture.point.slowest.as_mut().unwrap();
+    slowest.of = slowest.requests * 20;
+    let tail = of(&fixture.case()).unwrap();
+    assert_eq!(named(&fixture), [TailCause::Throttled]);
+    assert!((tail.quantile.unwrap() - 0.95).abs() < 0.005, "{:?}", tail.quantile);
+}

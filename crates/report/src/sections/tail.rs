@@ -28,7 +28,8 @@ pub(crate) fn phrase(point: &Point) -> Option<String> {
         let of = if parts.is_empty() { format!(" of {}", over(tail)) } else { String::new() };
         parts.push(format!("{}{of} {}{chance}", percent(share.share), met(point, share)));
     }
-    if let Some(unexplained) = tail.unexplained.filter(|_| !tail.causes.is_empty()) {
+    let unexplained = tail.unexplained.filter(|share| *share >= 0.005 && !tail.causes.is_empty());
+    if let Some(unexplained) = unexplained {
         parts.push(format!("{} unexplained", percent(unexplained)));
     }
     if let Some(unsure) = &tail.unsure {
@@ -158,7 +159,7 @@ pub fn over_time(run: &Run) -> Vec<Block> {
     if views.is_empty() {
         return Vec::new();
     }
-    let note = "The slowest hundredth, or some of it, by when each was due. The bars on top are \
+    let note = "The slowest twentieth, or some of it, by when each was due. The bars on top are \
                 the times of what explains most of them.";
     let chart = chart("slowest-requests", "The slowest requests", note);
     let label = best_point(run).map(|(_, point)| point_phrase(point));
