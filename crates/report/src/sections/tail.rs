@@ -68,7 +68,8 @@ fn unread(tail: &Tail) -> String {
 
 /// `the requests over p99 (12.3ms)`: all of them, or the slowest of these.
 fn over(tail: &Tail) -> String {
-    let quantile = format!("{:.2}", 100.0 * tail.quantile.unwrap_or(0.0));
+    // The sets are the slowest twentieth, hundredth and thousandth, to a request.
+    let quantile = format!("{:.1}", 100.0 * tail.quantile.unwrap_or(0.0));
     let quantile = quantile.trim_end_matches('0').trim_end_matches('.');
     format!("the requests over p{quantile} ({})", show_ns(tail.at_least_ns.unwrap_or(0) as f64))
 }
