@@ -41,7 +41,7 @@ const ODDS_MIN: f64 = 3.0;
 
 /// The verdict of a point. `ramp` is what the ramp around it shows, if there is one.
 pub(crate) fn decide(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
-    let verdict = weighed(case, last_resort(case, by_rules(case, ramp)));
+    let verdict = hidden(case, weighed(case, last_resort(case, by_rules(case, ramp))));
     // More load still raised the rate, so what was reached is not the most there is.
     match (ramp, verdict.ceiling.clone()) {
         (Some(RampSays { is_rising: true, .. }), Some(ceiling)) => {
@@ -655,17 +655,21 @@ fn none(case: &Case<'_>, seen: Seen) -> Verdict {
 }
 
 fn unknown(case: &Case<'_>, mut seen: Seen) -> Verdict {
-    let others = by_others(case);
-    if others.is_some() {
-        let again = "repeat while nothing else uses these CPUs (top shows what does), or on \
-                     another host: that would tell";
-        seen.next.insert(0, again.into());
-    }
     seen.next.extend(longer_levels(case));
-    let undecided =
-        Verdict { ceiling: ceiling(&[case.point], CeilingKind::AtLeast), ..empty(case, seen) };
+    let ceiling = ceiling(&[case.point], CeilingKind::AtLeast);
     // What a wall would say is not said of one that is not named.
-    Verdict { name: others.unwrap_or(undecided.name), sentence: None, ..undecided }
+    Verdict { ceiling, sentence: None, ..empty(case, seen) }
+}
+
+/// A verdict that is not decided, because of what others took of the CPUs if that hides it.
+fn hidden(case: &Case<'_>, verdict: Verdict) -> Verdict {
+    let is_open = verdict.wall == Named::Unknown && verdict.name == UNDECIDED;
+    let others = by_others(case).filter(|_| is_open && waits::of(case) != Waits::No);
+    let Some(name) = others else { return verdict };
+    let again = "repeat while nothing else uses these CPUs (top shows what does), or on another \
+                 host: that would tell";
+    let next = std::iter::once(again.into()).chain(verdict.next).collect();
+    Verdict { name, next, ..verdict }
 }
 
 /// The fewest readings of the server's connections that show where requests wait: their mean is
@@ -730,11 +734,14 @@ fn empty(case: &Case<'_>, seen: Seen) -> Verdict {
     }
 }
 
+/// All that can be said where neither a wall nor a reason is known.
+const UNDECIDED: &str = "the evidence does not decide";
+
 /// An undecided verdict without evidence.
 pub fn undecided() -> Verdict {
     Verdict {
         wall: Named::Unknown,
-        name: "the evidence does not decide".to_string(),
+        name: UNDECIDED.to_string(),
         side: Side::Unknown,
         confidence: Confidence::Unknown,
         also: Vec::new(),
