@@ -130,10 +130,10 @@ pub(crate) fn apply(
     let Some(record) = context.kernel else { return verdict };
     let at = points.get(record.point).zip(observed.get(record.point));
     let Some((point, observed)) = at else { return verdict };
-    let verdict = match (&record.readings.threads, verdict.wall) {
-        (Some(threads), Named::Wall(WallId::S6)) => {
-            by_whom(verdict, threads, record.readings.seconds())
-        }
+    let is_of_neighbours =
+        verdict.wall == Named::Wall(WallId::S6) || verdict.also.contains(&WallId::S6);
+    let verdict = match &record.readings.threads {
+        Some(threads) if is_of_neighbours => by_whom(verdict, threads, record.readings.seconds()),
         _ => verdict,
     };
     let Some(sums) = Sums::of(record, point) else { return verdict };
@@ -258,7 +258,15 @@ fn by_whom(mut verdict: Verdict, threads: &ThreadWaits, seconds: f64) -> Verdict
                 percent(own)
             ),
         );
-        if verdict.confidence == Confidence::Probable {
+        if let Named::Wall(wall) = verdict.wall
+            && verdict.also == [WallId::S6]
+        {
+            // What it wanted its CPUs for remains.
+            verdict.also.clear();
+            verdict.sentence = None;
+            verdict.name = wall.name().to_string();
+        }
+        if matches!(verdict.confidence, Confidence::Probable | Confidence::CoLimited) {
             verdict.confidence = Confidence::Suspected;
         }
     }
@@ -407,10 +415,22 @@ mod tests {
             confidence: Confidence::Probable,
             ..crate::undecided()
         };
-        let mut with = |rows: &[RanInstead]| {
+        let mut of = |verdict: Verdict, rows: &[RanInstead]| {
             record.readings.threads.as_mut().unwrap().ran_instead = rows.to_vec();
-            judged(neighbour(), &record)
+            judged(verdict, &record)
         };
+        let beside = Verdict {
+            wall: Named::Wall(WallId::S1),
+            also: vec![WallId::S6],
+            confidence: Confidence::CoLimited,
+            ..crate::undecided()
+        };
+        let both = of(beside.clone(), &[ran(Whose::Other, 8.0), ran(Whose::Server, 2.0)]);
+        assert_eq!((both.also, both.confidence), (vec![WallId::S6], Confidence::CoLimited));
+        let alone = of(beside, &[ran(Whose::Server, 9.0), ran(Whose::Other, 1.0)]);
+        assert_eq!((alone.wall, alone.also), (Named::Wall(WallId::S1), vec![]));
+        assert_eq!((alone.name.as_str(), alone.confidence), ("server CPUs", Confidence::Suspected));
+        let mut with = |rows: &[RanInstead]| of(neighbour(), rows);
         let by_others = with(&[ran(Whose::Other, 8.0), ran(Whose::Server, 2.0)]);
         assert!(by_others.evidence[0].value.contains("burn (7)"), "{by_others:?}");
         assert_eq!(by_others.confidence, Confidence::Probable);

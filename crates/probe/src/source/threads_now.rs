@@ -5,7 +5,8 @@
 //! a read or write it shows only which descriptor, so the link of the descriptor tells a socket
 //! from a pipe. Whether a whole process is stopped is asked once per process and round. A sleep on
 //! a futex has its time-out in the memory of the process (`/proc/PID/mem`, which needs the same
-//! rights).
+//! rights). A poll of descriptors that only the process itself can write, with a time-out, is a
+//! sleep: Ruby lets its threads sleep so.
 //!
 //! Caveats. A snapshot of one thread after the other, not of all at once. With more than 256
 //! threads each round reads the next 256. Asking about a sleeping thread takes the lock of its run
@@ -46,8 +47,10 @@ pub enum Call {
         number: i64,
         /// Its first argument: a descriptor, or the address of a futex.
         first: u64,
-        /// Its second argument: the operation on a futex.
+        /// Its second argument: the operation on a futex, or the number of polled descriptors.
         second: u64,
+        /// Its third argument: the time-out of a poll.
+        third: u64,
         /// Its fourth argument: the address of the time-out of a futex.
         fourth: u64,
     },
@@ -67,9 +70,9 @@ pub fn parse(bytes: &[u8]) -> Result<Call, ParseError> {
             let hex = |word: &[u8]| scan::hex64(word.strip_prefix(b"0x")?);
             let first = words.next().and_then(hex);
             let (number, first) = number.zip(first).ok_or_else(error)?;
-            let second = words.next().and_then(hex).unwrap_or(0);
-            let fourth = words.nth(1).and_then(hex).unwrap_or(0);
-            Ok(Call::Inside { number, first, second, fourth })
+            let mut argument = || words.next().and_then(hex).unwrap_or(0);
+            let (second, third, fourth) = (argument(), argument(), argument());
+            Ok(Call::Inside { number, first, second, third, fourth })
         }
     }
 }
@@ -83,15 +86,31 @@ enum Meaning {
     Writes,
 }
 
+/// Whether a call is one of `poll(2)`.
+fn polls(number: i64) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let poll = libc::SYS_poll;
+    #[cfg(not(target_arch = "x86_64"))]
+    let poll = libc::SYS_ppoll;
+    number == poll || number == libc::SYS_ppoll
+}
+
+/// A poll of more descriptors is not looked into: a runtime that lets a thread sleep in one names
+/// the pipe that wakes it, and no more.
+const POLLED_MAX: u64 = 4;
+/// A thread that holds a request sleeps for part of the request. Idle threads wait for longer, or
+/// without end; what takes over a second is rare, and is then taken for idle.
+const SLEEP_MAX_NS: u64 = NS_PER_S;
+
 /// Calls by number on the architecture this is built for, with the first two arguments.
 fn meaning(number: i64, first: u64, second: u64) -> Meaning {
     #[cfg(target_arch = "x86_64")]
-    let (select, poll, epoll) = (libc::SYS_select, libc::SYS_poll, libc::SYS_epoll_wait);
+    let (select, epoll) = (libc::SYS_select, libc::SYS_epoll_wait);
     #[cfg(not(target_arch = "x86_64"))]
-    let (select, poll, epoll) = (libc::SYS_pselect6, libc::SYS_ppoll, libc::SYS_epoll_pwait);
+    let (select, epoll) = (libc::SYS_pselect6, libc::SYS_epoll_pwait);
     // Without a descriptor these calls only let time pass.
     let selects = number == select || number == libc::SYS_pselect6;
-    let polls = number == poll || number == libc::SYS_ppoll;
+    let polls = polls(number);
     if selects && first == 0 || polls && second == 0 {
         return Meaning::Known(Doing::Timer);
     }
@@ -234,6 +253,21 @@ struct Learnt {
     memories: BTreeMap<u32, Option<fs::File>>,
 }
 
+impl Learnt {
+    /// The memory of a process, where it may be read.
+    fn memory(&mut self, root: &Root, pid: u32) -> Option<&fs::File> {
+        let opened = || fs::File::open(root.process(pid, "mem")).ok();
+        self.memories.entry(pid).or_insert_with(opened).as_ref()
+    }
+
+    /// The target of a descriptor of a process.
+    fn link(&mut self, root: &Root, pid: u32, descriptor: u64) -> Option<&str> {
+        let path = || root.process(pid, &format!("fd/{descriptor}"));
+        let link = self.links.entry((pid, descriptor));
+        link.or_insert_with(|| link_of(&path())).as_deref()
+    }
+}
+
 pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     let now = || ThreadsNow::of(scope.root.clone(), scope.kept_files);
     scope.server().map(|_| Box::new(now()) as Box<dyn Source>)
@@ -337,36 +371,62 @@ impl ThreadsNow {
             let timeout_ns = None;
             Some(ThreadNow { pid, tid, doing, futex, timeout_ns })
         };
-        let (number, first, second, fourth) = match call {
+        let (number, first, second, third, fourth) = match call {
             Call::Running => return now(Doing::Running, None),
-            Call::Inside { number, first, second, fourth } => (number, first, second, fourth),
+            Call::Inside { number, first, second, third, fourth } => {
+                (number, first, second, third, fourth)
+            }
             Call::Outside => return now(self.by_state_and_channel((pid, tid))?, None),
         };
         if self.is_stopped(pid, learnt) {
             return now(Doing::Stopped, None);
         }
         match meaning(number, first, second) {
+            Meaning::Known(Doing::Events) if polls(number) && second <= POLLED_MAX => {
+                let is_sleep = self.only_passes_time(pid, (number, first, second, third), learnt);
+                now(if is_sleep { Doing::Timer } else { Doing::Events }, None)
+            }
             Meaning::Known(Doing::Futex) => {
                 let has_timeout = number == libc::SYS_futex && fourth != 0;
-                let path = || self.root.process(pid, "mem");
                 let timeout_ns = has_timeout.then(|| {
-                    let opened = || fs::File::open(path()).ok();
-                    let memory = learnt.memories.entry(pid).or_insert_with(opened);
-                    timeout::left_ns(memory.as_ref()?, second, fourth)
+                    let memory = learnt.memory(&self.root, pid)?;
+                    timeout::left_ns(memory, second, fourth)
                 });
                 let timeout_ns = timeout_ns.flatten();
                 Some(ThreadNow { timeout_ns, ..now(Doing::Futex, Some(first))? })
             }
             Meaning::Known(Doing::Other) => now(self.by_state_and_channel((pid, tid))?, None),
             Meaning::Known(doing) => now(doing, None),
-            by_descriptor => {
-                let path = || self.root.process(pid, &format!("fd/{first}"));
-                match learnt.links.entry((pid, first)).or_insert_with(|| link_of(&path())) {
-                    Some(link) => now(by_link(by_descriptor, link), None),
-                    None => now(self.by_state_and_channel((pid, tid))?, None),
-                }
-            }
+            by_descriptor => match learnt.link(&self.root, pid, first) {
+                Some(link) => now(by_link(by_descriptor, link), None),
+                None => now(self.by_state_and_channel((pid, tid))?, None),
+            },
         }
+    }
+
+    /// Whether a poll ends within a second, and before that only by what its own process writes: its
+    /// descriptors are pipes, event descriptors or timers, and none is a socket or a set of events.
+    fn only_passes_time(
+        &self,
+        pid: u32,
+        (number, at, count, timeout): (i64, u64, u64, u64),
+        learnt: &mut Learnt,
+    ) -> bool {
+        let Some(memory) = learnt.memory(&self.root, pid) else { return false };
+        let timeout_ns = match number == libc::SYS_ppoll {
+            true => timeout::duration_ns(memory, timeout),
+            false => timeout::of_ms(timeout),
+        };
+        let Some(polled) = timeout::polled(memory, at, count) else { return false };
+        let is_own = |link: &str| {
+            link.starts_with("pipe:")
+                || ["anon_inode:[eventfd]", "anon_inode:[timerfd]"].contains(&link)
+        };
+        let is_short = timeout_ns.is_some_and(|timeout_ns| timeout_ns <= SLEEP_MAX_NS);
+        is_short
+            && polled
+                .into_iter()
+                .all(|descriptor| learnt.link(&self.root, pid, descriptor).is_some_and(is_own))
     }
 
     /// Whether the process as a whole is stopped, as its first thread shows, or frozen.
@@ -440,9 +500,31 @@ mod tests {
     }
 
     #[test]
+    fn a_poll_that_only_the_process_itself_can_end_is_a_sleep() {
+        let now = ThreadsNow::of(Root::default(), 0);
+        let (pipe, _writer) = io::pipe().unwrap();
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let of = |descriptor: i32| libc::pollfd { fd: descriptor, events: 1, revents: 0 };
+        let passes = |polled: &[libc::pollfd], ms: i32| {
+            let (at, count) = (polled.as_ptr() as u64, polled.len() as u64);
+            let call = (libc::SYS_poll, at, count, u64::from(ms as u32));
+            now.only_passes_time(std::process::id(), call, &mut Learnt::default())
+        };
+        let own = of(pipe.as_raw_fd());
+        assert!(passes(&[own], 20));
+        assert!(passes(&[of(-1), own], 20), "a negative one is ignored");
+        assert!(!passes(&[own], -1), "without end: it waits for another thread");
+        assert!(!passes(&[own], 30_000), "as long as an idle thread of a pool");
+        assert!(!passes(&[own, of(socket.as_raw_fd())], 20), "a request may come");
+        let hour = [3600_u64, 0];
+        let call = (libc::SYS_ppoll, [own].as_ptr() as u64, 1, hour.as_ptr() as u64);
+        assert!(!now.only_passes_time(std::process::id(), call, &mut Learnt::default()));
+    }
+
+    #[test]
     fn calls_and_their_first_argument() {
         let (first, second) = (0x00c0_0005_4150, 0x80);
-        let call = Call::Inside { number: 202, first, second, fourth: 0 };
+        let call = Call::Inside { number: 202, first, second, third: 0, fourth: 0 };
         assert_eq!(parse(&fixture("linux-6.18-vm/thread_syscall")), Ok(call));
         assert_eq!(parse(b"running\n"), Ok(Call::Running));
         assert_eq!(parse(b"-1 0x7ffc0 0x7f2b\n"), Ok(Call::Outside));

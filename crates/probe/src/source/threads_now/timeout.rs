@@ -7,7 +7,7 @@
 //! and what is left by ours can be wrong or nothing.
 
 use host::clock;
-use model::units::NS_PER_S;
+use model::units::{NS_PER_MS, NS_PER_S};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -35,13 +35,41 @@ pub(super) fn left_ns(memory: &File, operation: u64, address: u64) -> Option<u64
     if address == 0 {
         return None;
     }
+    Some(timespec_ns(memory, address)?.saturating_sub(now_ns))
+}
+
+/// A `struct timespec` in the memory of a process.
+fn timespec_ns(memory: &File, address: u64) -> Option<u64> {
     let mut timespec = [0; 16];
     memory.read_exact_at(&mut timespec, address).ok()?;
     let (seconds, ns) = timespec.split_at(8);
     let seconds = u64::from_ne_bytes(seconds.try_into().ok()?);
     let ns = u64::from_ne_bytes(ns.try_into().ok()?);
-    let whole_ns = seconds.checked_mul(NS_PER_S)?.checked_add(ns)?;
-    Some(whole_ns.saturating_sub(now_ns))
+    seconds.checked_mul(NS_PER_S)?.checked_add(ns)
+}
+
+/// The time-out of a `ppoll(2)`: the address of a duration. Nothing for one without end.
+pub(super) fn duration_ns(memory: &File, address: u64) -> Option<u64> {
+    (address != 0).then(|| timespec_ns(memory, address)).flatten()
+}
+
+/// The time-out of a `poll(2)`: the register has a 32-bit number of milliseconds, and a negative
+/// one is without end.
+pub(super) fn of_ms(argument: u64) -> Option<u64> {
+    let ms = u64::try_from(argument as u32 as i32).ok()?;
+    ms.checked_mul(NS_PER_MS)
+}
+
+/// The descriptors in an array of `struct pollfd`; negative ones are ignored, as by the kernel.
+pub(super) fn polled(memory: &File, address: u64, count: u64) -> Option<Vec<u64>> {
+    let entry = |number: u64| {
+        let mut descriptor = [0; 4];
+        let at = address.checked_add(number * size_of::<libc::pollfd>() as u64)?;
+        memory.read_exact_at(&mut descriptor, at).ok()?;
+        Some(i32::from_ne_bytes(descriptor))
+    };
+    let all: Option<Vec<i32>> = (0..count).map(entry).collect();
+    Some(all?.into_iter().filter_map(|descriptor| u64::try_from(descriptor).ok()).collect())
 }
 
 #[cfg(test)]
