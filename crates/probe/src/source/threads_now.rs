@@ -404,8 +404,9 @@ impl ThreadsNow {
         }
     }
 
-    /// Whether a poll ends within a second, and before that only by what its own process writes: its
-    /// descriptors are pipes, event descriptors or timers, and none is a socket or a set of events.
+    /// Whether a poll ends within a second, and before that only by what its own process writes:
+    /// its descriptors are pipes, event descriptors or timers, and none is a socket or a set of
+    /// events.
     fn only_passes_time(
         &self,
         pid: u32,
