@@ -414,6 +414,16 @@ impl<'a> Case<'a> {
         (least.load_size() * 2 <= self.point.load_size()).then_some(least)
     }
 
+    /// Share of the requests in flight whose connection waits to be accepted, where the accept queue
+    /// was never seen empty: then no place is free, whatever the places are. None where it was, or
+    /// was not read often enough to say so.
+    pub fn never_accepted(&self) -> Option<f64> {
+        let queue = self.far().listeners?;
+        let is_never_empty = queue.reads >= READS_MIN && queue.empty_reads == 0;
+        is_never_empty
+            .then(|| queue.mean_queued / self.point.in_flight.mean.unwrap_or(0.0).max(1.0))
+    }
+
     /// How many requests the server works on at once, over a ramp: the rate here times the duration
     /// of a request at the lightest level, where no request waits for another (Little). With that
     /// level. Nothing where its requests wait for a delayed acknowledgement: they hold no place
@@ -473,6 +483,10 @@ impl<'a> Case<'a> {
         self.point.errors_of(class).unwrap_or(0)
     }
 }
+
+/// Reads of a queue that tell whether it is ever empty: one that is empty half of the time is seen
+/// so in all but one of sixteen cases.
+const READS_MIN: u32 = 4;
 
 /// Share of these CPUs that is used, but not by these CPUs' worth of known processes, interrupts or
 /// the hypervisor.

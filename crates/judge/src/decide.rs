@@ -233,7 +233,7 @@ fn last_resort(case: &Case<'_>, verdict: Verdict) -> Verdict {
         return verdict;
     }
     let Some((wall, seen)) = MEASUREMENT.first_seen(case) else { return verdict };
-    if wall == WallId::M3 && by_others(case).is_some() {
+    if wall == WallId::M3 && case.server.is_some() && by_others(case).is_some() {
         // Others that come and go change the rate; that it changed is no news then.
         return Verdict { next: verdict.next, ..unknown(case, seen) };
     }
@@ -664,7 +664,9 @@ fn unknown(case: &Case<'_>, mut seen: Seen) -> Verdict {
 /// A verdict that is not decided, because of what others took of the CPUs if that hides it.
 fn hidden(case: &Case<'_>, verdict: Verdict) -> Verdict {
     let is_open = verdict.wall == Named::Unknown && verdict.name == UNDECIDED;
-    let others = by_others(case).filter(|_| is_open && waits::of(case) != Waits::No);
+    // A server that is not watched may be one of the others, and watching it comes first.
+    let may_tell = is_open && case.server.is_some() && waits::of(case) != Waits::No;
+    let others = by_others(case).filter(|_| may_tell);
     let Some(name) = others else { return verdict };
     let again = "repeat while nothing else uses these CPUs (top shows what does), or on another \
                  host: that would tell";

@@ -49,6 +49,10 @@ pub struct QueuePeak {
     pub backlog: u32,
     /// Connections waiting in all queues of the port together, mean over reads.
     pub mean_queued: f64,
+    /// How often the queues were read.
+    pub reads: u32,
+    /// In how many of the reads no connection waited in any of them.
+    pub empty_reads: u32,
 }
 
 /// Everything the readings of a window say. What was not read is absent.

@@ -27,7 +27,6 @@ pub(crate) struct Tracked {
     client_files: Option<OpenFiles>,
     server_files: Option<OpenFiles>,
     listeners: Option<QueuePeak>,
-    listener_reads: u32,
     census: server::Census,
     softnet: Ends<Vec<Softnet>>,
     softnet_processed: network::Processed,
@@ -74,7 +73,6 @@ impl Tracked {
             Data::ClientFiles(files) => keep_fuller(&mut self.client_files, files),
             Data::ServerFiles(files) => keep_fuller(&mut self.server_files, files),
             Data::Listeners(listeners) => {
-                self.listener_reads += 1;
                 keep_fullest(&mut self.listeners, &listeners);
             }
             Data::Connections(sockets) => self.census.add(at_ns, &sockets),
@@ -141,7 +139,7 @@ impl Tracked {
             client_files: seen.client_files,
             server_files: seen.server_files,
             listeners: seen.listeners.map(|queue| QueuePeak {
-                mean_queued: queue.mean_queued / f64::from(seen.listener_reads.max(1)),
+                mean_queued: queue.mean_queued / f64::from(queue.reads.max(1)),
                 ..queue
             }),
             census: seen.census.finish(),
@@ -226,17 +224,22 @@ fn change(pair: &Pair<'_, BTreeMap<String, Value>>) -> BTreeMap<String, f64> {
     pair.last.iter().filter_map(of_figure).into_map()
 }
 
-/// Keeps the fullest, and in `mean_queued` the sum.
+/// Keeps the fullest, in `mean_queued` the sum, and counts one more read.
 fn keep_fullest(kept: &mut Option<QueuePeak>, listeners: &[Listener]) {
     let fullness =
         |queued: u32, backlog: u32| (u64::from(queued) << 20) / u64::from(backlog.max(1));
     for listener in listeners {
         let (queued, backlog) = (listener.queued, listener.backlog);
-        let peak = kept.get_or_insert(QueuePeak { queued, backlog, mean_queued: 0.0 });
+        let peak =
+            kept.get_or_insert_with(|| QueuePeak { queued, backlog, ..QueuePeak::default() });
         peak.mean_queued += f64::from(queued);
         if fullness(peak.queued, peak.backlog) <= fullness(queued, backlog) {
             (peak.queued, peak.backlog) = (queued, backlog);
         }
+    }
+    if let Some(peak) = kept {
+        peak.reads += 1;
+        peak.empty_reads += u32::from(listeners.iter().all(|one| one.queued == 0));
     }
 }
 
@@ -372,15 +375,20 @@ mod tests {
         for order in [[900, 10, 20], [10, 20, 900]] {
             let mut readings = Vec::new();
             for (seconds, open) in (1..).zip(order) {
-                let listeners = vec![listener(open, 1000), listener(1, 1000)];
+                let other = u32::from(seconds == 1);
+                let listeners = vec![listener(open, 1000), listener(other, 1000)];
                 readings.push(at(seconds, Data::ClientFiles(files(open))));
                 readings.push(at(seconds, Data::ServerFiles(files(open))));
                 readings.push(at(seconds, Data::Listeners(listeners)));
             }
+            let empty = vec![listener(0, 1000), listener(0, 1000)];
+            readings.push(at(4, Data::Listeners(empty)));
             let observed = Observed::of(readings, 1);
             assert_eq!(observed.client_files, Some(files(900)), "{order:?}");
             assert_eq!(observed.server_files, Some(files(900)), "{order:?}");
-            let peak = QueuePeak { queued: 900, backlog: 1000, mean_queued: 311.0 };
+            let (queued, backlog) = (900, 1000);
+            let (reads, empty_reads, mean_queued) = (4, 1, 931.0 / 4.0);
+            let peak = QueuePeak { queued, backlog, mean_queued, reads, empty_reads };
             assert_eq!(observed.listeners, Some(peak), "{order:?}");
         }
     }

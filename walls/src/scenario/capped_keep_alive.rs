@@ -1,4 +1,5 @@
-//! Connections that the server closes after a few requests.
+//! Connections that the server closes after a few requests. Its acceptor sleeps before each: from
+//! outside that is a server without a free place.
 
 use super::{Scenario, Truth};
 use crate::dice::Dice;
@@ -9,7 +10,7 @@ use model::wall::WallId;
 /// See the module.
 pub const SCENARIO: Scenario = Scenario {
     name: "capped-keep-alive",
-    truth: Truth::Wall(&[WallId::A8]),
+    truth: Truth::Wall(&[WallId::A8, WallId::A2]),
     construction: "server closes each connection after some ten requests, accepting takes a while",
     trap: "the handler is blamed",
     proof: Proof::Moves(Measure::Rate),

@@ -132,7 +132,8 @@ fn counters_of_packets_are_summed_over_cpus() {
 #[test]
 fn limits_are_shares_of_what_there_is() {
     let mut fixture = Fixture::good();
-    fixture.observed.listeners = Some(QueuePeak { queued: 32, backlog: 128, mean_queued: 1.0 });
+    fixture.observed.listeners =
+        Some(QueuePeak { queued: 32, backlog: 128, mean_queued: 1.0, ..QueuePeak::default() });
     fixture.observed.server_files = Some(OpenFiles { pid: 7, open: 512, limit: 1024 });
     fixture.observed.sockets = Some(BTreeMap::from([("TCP.tw".to_string(), 92)]));
     let range = ("net.ipv4.ip_local_port_range".to_string(), "1000\t1099".to_string());

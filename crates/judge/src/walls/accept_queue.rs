@@ -197,7 +197,9 @@ pub(super) mod tests {
         let mut fixture = Fixture::good();
         fixture.point.connections.served -= 1;
         fixture.tcp("TcpExt.ListenOverflows", 42);
-        let queue = |queued| Some(QueuePeak { queued, backlog: 511, mean_queued: 0.0 });
+        let queue = |queued| {
+            Some(QueuePeak { queued, backlog: 511, mean_queued: 0.0, ..QueuePeak::default() })
+        };
         fixture.observed.listeners = queue(0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "0 of 511");
         fixture.observed.listeners = queue(480);

@@ -71,8 +71,12 @@ pub(super) mod tests {
     pub const SIGNS: Signs = Signs {
         shown: |scene| {
             scene.fixture.observed.server_files = Some(OpenFiles { pid: 9, open: 64, limit: 64 });
-            scene.fixture.observed.listeners =
-                Some(QueuePeak { queued: 3, backlog: 128, mean_queued: 3.0 });
+            scene.fixture.observed.listeners = Some(QueuePeak {
+                queued: 3,
+                backlog: 128,
+                mean_queued: 3.0,
+                ..QueuePeak::default()
+            });
         },
         without: &[
             ("a full table", |scene| {

@@ -8,7 +8,7 @@
 //! many connections as there are requests in flight, or connecting takes over 10 % of the life of a
 //! connection. There must be free places to serve: if all threads are at work, a pool of workers is
 //! full (A2), or most requests are at another service, a connection waits for a place and not for
-//! its handshake.
+//! its handshake. An accept queue that is never seen empty says the same.
 //! Connections that the server closed while a request was on its way have a time-out or a limit of
 //! their own as the cause, which is reported with those requests; they are left out.
 //! Mimics: S1, S2 (handshakes make requests expensive; then the CPU is the wall, and the verdict
@@ -44,7 +44,10 @@ pub fn test(case: &Case<'_>) -> Test {
     let queued = case.far().listeners.map_or(0.0, |queue| queue.mean_queued);
     let in_queue = queued / in_flight;
     let opening = opening_share(case, reopened);
-    let is_held_up = in_queue.max(opening) >= COST_MIN;
+    // Accepting takes no time that a server with CPU to spare does not have: where it never empties
+    // its queue, no place is free (A2).
+    let is_emptied = case.never_accepted().is_none();
+    let is_held_up = opening >= COST_MIN || in_queue >= COST_MIN && is_emptied;
     let is_full =
         all_at_work(case) || downstream::holds_most(case) || worker_pool::holds_requests(case);
     if !client_slack || !server_slack || !is_held_up || is_full {
@@ -124,8 +127,12 @@ pub(super) mod tests {
     pub const SIGNS: Signs = Signs {
         shown: |scene| {
             scene.fixture.point.connections.reopened = 500;
-            scene.fixture.observed.listeners =
-                Some(QueuePeak { queued: 6, backlog: 128, mean_queued: 6.0 });
+            scene.fixture.observed.listeners = Some(QueuePeak {
+                queued: 6,
+                backlog: 128,
+                mean_queued: 6.0,
+                ..QueuePeak::default()
+            });
         },
         without: &[
             ("connections opened again", |scene| scene.fixture.point.connections.reopened = 5),
@@ -138,7 +145,8 @@ pub(super) mod tests {
     fn capped() -> Fixture {
         let mut fixture = Fixture::good();
         fixture.point.connections.reopened = fixture.point.requests.completed / 10;
-        fixture.observed.listeners = Some(QueuePeak { queued: 6, backlog: 128, mean_queued: 6.0 });
+        fixture.observed.listeners =
+            Some(QueuePeak { queued: 6, backlog: 128, mean_queued: 6.0, ..QueuePeak::default() });
         fixture
     }
 
@@ -147,8 +155,20 @@ pub(super) mod tests {
         let mut fixture = capped();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.families(), 2);
-        fixture.observed.listeners = Some(QueuePeak { queued: 6, backlog: 128, mean_queued: 0.1 });
+        fixture.observed.listeners =
+            Some(QueuePeak { queued: 6, backlog: 128, mean_queued: 0.1, ..QueuePeak::default() });
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "one instant is no queue");
+        let queue = |empty_reads| QueuePeak {
+            queued: 6,
+            backlog: 128,
+            mean_queued: 6.0,
+            reads: 9,
+            empty_reads,
+        };
+        fixture.observed.listeners = Some(queue(1));
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "it is emptied");
+        fixture.observed.listeners = Some(queue(0));
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A2: no place is free");
         fixture.observed.listeners = None;
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "opening costs next to nothing");
         fixture.point.connections.connect_ns.mean = Some(20_000_000);

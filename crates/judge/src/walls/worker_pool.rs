@@ -8,7 +8,8 @@
 //! of those that sleep so, run or wait for a CPU. Over a ramp: they are as many as the rate keeps
 //! asleep if each request sleeps as long as at light load. Without unread requests: the threads
 //! that sleep and those at work are all places of the server, or no thread is left that waits for
-//! requests. What the elimination of other walls leaves may be A2 too, if the ramp shows several
+//! requests. Or an accept queue that holds over 10 % of the requests and is never seen empty, while
+//! the server has CPU time to accept them. What the elimination of other walls leaves may be A2 too, if the ramp shows several
 //! places.
 //! Mimics: A4 (requests that a limiter lets wait sleep too, but not at light load), A3 and A6
 //! (there it is known what the workers wait for; looked at first), A1 (a lock), S3 (looked at
@@ -44,12 +45,53 @@ pub fn test(case: &Case<'_>) -> Test {
         Ok(waiting) => waiting,
         Err(test) => return *test,
     };
-    let (asleep, how) = most_asleep(&waiting);
+    by_threads(case, &waiting).or_else(|| nothing_accepted(case)).map_or(Test::NotSeen, Test::Seen)
+}
+
+/// Connections that wait to be accepted all the time, at a server with CPU time to accept them.
+fn nothing_accepted(case: &Case<'_>) -> Option<Seen> {
+    let share = case.never_accepted().filter(|share| *share >= QUEUE_MIN)?;
+    let queue = case.far().listeners?;
+    let (used, mean) = (percent(case.server_utilisation()?), queue.mean_queued);
+    let mut seen = Seen::default()
+        .with(
+            QueueLocation,
+            "server",
+            ("sock_diag", ["listeners"]),
+            &format!(
+                "connections in the accept queue on average, never none in {} reads",
+                queue.reads
+            ),
+            format!("{mean:.1}, {} of the requests in flight", percent(share)),
+            "over 10 %",
+        )
+        .with(
+            ThreadStates,
+            "server",
+            ("schedstat", ["server_threads"]),
+            "part of its CPUs that the server used",
+            used.clone(),
+            "under 75 %: it has the time to accept them, and does not",
+        )
+        .saying(format!(
+            "no place is free: {mean:.1} connections always wait to be accepted, while the server \
+             uses {used} of its CPUs"
+        ));
+    seen.against.push(
+        "an acceptor that sleeps, or does slow work for each connection, looks the same"
+            .to_string(),
+    );
+    Some(seen)
+}
+
+/// The threads that hold requests, while others wait for one.
+fn by_threads(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
+    let (asleep, how) = most_asleep(waiting);
     let light = asleep_at_light_load(case, asleep);
     if asleep < 0.5 || light.is_some_and(|explained| explained < EXPLAINED_MIN) {
-        return Test::NotSeen;
+        return None;
     }
-    let seen = if is_queue_of(case, &waiting, asleep, light.is_some()) {
+    let seen = if is_queue_of(case, waiting, asleep, light.is_some()) {
         waiting.seen(
             ("syscall", ["server_threads_now"]),
             &format!("threads asleep {how} on average"),
@@ -58,10 +100,10 @@ pub fn test(case: &Case<'_>) -> Test {
         )
     } else if let Some(places) = waiting.all_places(case, asleep) {
         waiting.with_places(&format!("threads asleep {how}"), asleep, places)
-    } else if is_nobody_left(&waiting, asleep) {
-        with_nobody_left(&waiting, (asleep, how))
+    } else if is_nobody_left(waiting, asleep) {
+        with_nobody_left(waiting, (asleep, how))
     } else {
-        return Test::NotSeen;
+        return None;
     };
     let mut seen = seen;
     if light.is_none_or(|explained| explained > EXPLAINED_MAX) {
@@ -77,7 +119,7 @@ pub fn test(case: &Case<'_>) -> Test {
          requests in flight wait for one",
         waiting.in_flight
     ));
-    Test::Seen(seen.fixed_by(format!(
+    Some(seen.fixed_by(format!(
         "run more than {workers:.0} workers, or shorten the {each_ms:.1} ms that each waits per \
          request"
     )))
@@ -152,6 +194,7 @@ pub(super) mod tests {
     use model::reading::Doing;
     use model::verdict::Named;
     use model::wall::WallId;
+    use observe::QueuePeak;
 
     pub const SIGNS: Signs = Signs {
         shown: |scene| two_of_eight(scene, Doing::Timer),
@@ -213,6 +256,26 @@ pub(super) mod tests {
         assert_eq!(test([well.clone(), limited]), Test::NotSeen, "its link is full");
         let silent = agent(None, Named::Unknown);
         assert_eq!(test([well, silent]), Test::Untested);
+    }
+
+    /// Event loops of one request each do not sleep, and do not take the next connection either.
+    #[test]
+    fn connections_that_an_idle_server_never_accepts_find_no_place() {
+        let mut fixture = pool();
+        fixture.unread_at_server(0.0);
+        fixture.doing(&[(1, 0.05, Doing::Events, None), (2, 0.05, Doing::Events, None)]);
+        let mut test = |empty_reads| {
+            let mean_queued = 5.0;
+            let queue = QueuePeak { queued: 6, backlog: 128, mean_queued, reads: 9, empty_reads };
+            fixture.observed.listeners = Some(queue);
+            super::test(&fixture.case())
+        };
+        let Test::Seen(seen) = test(0) else { panic!("not seen") };
+        assert_eq!((seen.families(), seen.against.len()), (2, 1));
+        assert_eq!(test(1), Test::NotSeen, "it was emptied once");
+        fixture.observed.listeners =
+            Some(QueuePeak { queued: 1, backlog: 128, mean_queued: 0.5, reads: 9, empty_reads: 0 });
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "few of the requests");
     }
 
     #[test]

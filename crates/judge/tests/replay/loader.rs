@@ -234,6 +234,7 @@ impl Side {
                 queued,
                 backlog,
                 mean_queued: f64::from(queued),
+                ..QueuePeak::default()
             }),
             links: self.links(),
             ..Observed::default()
