@@ -414,9 +414,9 @@ impl<'a> Case<'a> {
         (least.load_size() * 2 <= self.point.load_size()).then_some(least)
     }
 
-    /// Share of the requests in flight whose connection waits to be accepted, where the accept queue
-    /// was never seen empty: then no place is free, whatever the places are. None where it was, or
-    /// was not read often enough to say so.
+    /// Share of the requests in flight whose connection waits to be accepted, where the accept
+    /// queue was never seen empty: then no place is free, whatever the places are. None where it
+    /// was, or was not read often enough to say so.
     pub fn never_accepted(&self) -> Option<f64> {
         let queue = self.far().listeners?;
         let is_never_empty = queue.reads >= READS_MIN && queue.empty_reads == 0;

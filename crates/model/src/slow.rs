@@ -71,31 +71,68 @@ pub struct Slowest {
     pub each: Vec<SlowRequest>,
 }
 
-/// One slow request; instants count from the start of the window.
+/// One slow request; instants count from the start of the window. A record has it as a line of
+/// numbers in the order of these fields, without zeros at the end: `5000 7000 3 17` was due 5 us
+/// after the start of the window, took 7 us, and was the eighteenth on the fourth connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct SlowRequest {
     /// When it was due; in closed loop when it was sent.
     pub planned_ns: u64,
-    /// From then until it was sent, nanoseconds; absent for zero.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub send_delay_ns: u64,
     /// From when it was due until its response was complete, or until it was given up, nanoseconds.
     pub took_ns: u64,
-    /// For how much of that time the generator is known not to have looked at its connection,
-    /// nanoseconds; absent for zero, and pauses of up to 1 ms count as zero. It is a lower bound:
-    /// when a pause inside a sleep began is not known.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub own_ns: u64,
     /// Number of its connection, from 0.
     pub connection: u64,
     /// Responses that the connection had before, since it was opened.
     pub before: u64,
-    /// Target of a mix, from 0; absent for the first.
-    #[serde(default, skip_serializing_if = "is_first")]
+    /// From when it was due until it was sent, nanoseconds.
+    pub send_delay_ns: u64,
+    /// For how much of the time it took the generator is known not to have looked at its
+    /// connection, nanoseconds; pauses of up to 1 ms count as zero. It is a lower bound: when a
+    /// pause inside a sleep began is not known.
+    pub own_ns: u64,
+    /// Target of a mix, from 0.
     pub target: u32,
-    /// How it ended; absent where it was answered.
-    #[serde(default, skip_serializing_if = "is_answered")]
+    /// How it ended: 0 answered, 1 timed out, 2 unanswered.
     pub end: SlowEnd,
+}
+
+impl From<SlowRequest> for String {
+    fn from(slow: SlowRequest) -> Self {
+        let SlowRequest { planned_ns, took_ns, connection, before, send_delay_ns, own_ns, .. } =
+            slow;
+        let (target, end) = (u64::from(slow.target), slow.end as u64);
+        let all = [planned_ns, took_ns, connection, before, send_delay_ns, own_ns, target, end];
+        let last = all.iter().rposition(|number| *number != 0).unwrap_or(0);
+        all[..=last].iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl TryFrom<String> for SlowRequest {
+    type Error = String;
+
+    fn try_from(line: String) -> Result<Self, String> {
+        let wrong = || format!("'{line}' is no slow request: up to eight numbers");
+        let mut words = line.split(' ');
+        let mut next =
+            || words.next().map_or(Ok(0), |word| word.parse::<u64>().map_err(|_| wrong()));
+        let slow = Self {
+            planned_ns: next()?,
+            took_ns: next()?,
+            connection: next()?,
+            before: next()?,
+            send_delay_ns: next()?,
+            own_ns: next()?,
+            target: u32::try_from(next()?).map_err(|_| wrong())?,
+            end: match next()? {
+                0 => SlowEnd::Answered,
+                1 => SlowEnd::TimedOut,
+                2 => SlowEnd::Unanswered,
+                _ => return Err(wrong()),
+            },
+        };
+        words.next().map_or(Ok(slow), |_| Err(wrong()))
+    }
 }
 
 impl SlowRequest {
@@ -103,18 +140,6 @@ impl SlowRequest {
     pub fn ended_ns(&self) -> u64 {
         self.planned_ns.saturating_add(self.took_ns)
     }
-}
-
-fn is_zero(ns: &u64) -> bool {
-    *ns == 0
-}
-
-fn is_first(target: &u32) -> bool {
-    *target == 0
-}
-
-fn is_answered(end: &SlowEnd) -> bool {
-    *end == SlowEnd::Answered
 }
 
 impl Slowest {
@@ -181,7 +206,14 @@ mod tests {
     fn a_record_says_little_about_an_ordinary_one() {
         let one = SlowRequest { planned_ns: 5, took_ns: 7, connection: 3, ..Default::default() };
         let text = serde_json::to_string(&one).unwrap();
-        assert_eq!(text, r#"{"planned_ns":5,"took_ns":7,"connection":3,"before":0}"#);
-        assert_eq!(serde_json::from_str::<SlowRequest>(&text).unwrap(), one);
+        assert_eq!(text, r#""5 7 3""#);
+        let read = |text: &str| serde_json::from_str::<SlowRequest>(text);
+        assert_eq!(read(&text).unwrap(), one);
+        let late = SlowRequest { own_ns: 9, target: 2, end: SlowEnd::Unanswered, ..one };
+        let text = serde_json::to_string(&late).unwrap();
+        assert_eq!((text.as_str(), read(&text).unwrap()), (r#""5 7 3 0 0 9 2 2""#, late));
+        for wrong in ["", "5 x", "5  7", "1 2 3 4 5 6 7 3", "1 2 3 4 5 6 7 0 0", "-1", "5 7 "] {
+            assert!(read(&format!("\"{wrong}\"")).is_err(), "{wrong}");
+        }
     }
 }

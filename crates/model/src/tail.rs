@@ -92,7 +92,7 @@ pub struct TailShare {
 }
 
 /// Most times of a cause that a record keeps.
-pub const TIMES_MAX: usize = 200;
+pub const TIMES_MAX: usize = 64;
 
 /// Causes that could not be looked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

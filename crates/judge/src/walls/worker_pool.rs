@@ -9,8 +9,8 @@
 //! asleep if each request sleeps as long as at light load. Without unread requests: the threads
 //! that sleep and those at work are all places of the server, or no thread is left that waits for
 //! requests. Or an accept queue that holds over 10 % of the requests and is never seen empty, while
-//! the server has CPU time to accept them. What the elimination of other walls leaves may be A2 too, if the ramp shows several
-//! places.
+//! the server has CPU time to accept them. What the elimination of other walls leaves may be A2
+//! too, if the ramp shows several places.
 //! Mimics: A4 (requests that a limiter lets wait sleep too, but not at light load), A3 and A6
 //! (there it is known what the workers wait for; looked at first), A1 (a lock), S3 (looked at
 //! first), C3 (nothing waits unread).
