@@ -83,6 +83,13 @@ pub struct Watch {
     begin_ns: u64,
 }
 
+/// Whether processes have the numbers here that the kernel's programs see: those of its first PID
+/// namespace, which always has this inode (`PROC_PID_INIT_INO`, `include/linux/proc_ns.h`).
+fn is_first_namespace() -> bool {
+    const FIRST: &str = "pid:[4026531836]";
+    fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == FIRST)
+}
+
 /// Programs of a part, by hook.
 type Programs = Vec<(&'static str, Code)>;
 
@@ -111,6 +118,11 @@ impl Watch {
     fn load_all(&mut self) -> Result<(), String> {
         let maps = Maps::new().map_err(|error| error.to_string())?;
         let btf = Btf::of_this_kernel().map_err(|error| error.to_string())?;
+        if !is_first_namespace() {
+            let why = "this program is in a container, whose processes have other numbers there \
+                       than in the kernel: run ceiling on the host itself";
+            return Err(why.to_string());
+        }
         for pid in &self.asked.pids {
             let put = maps.servers.put(&pid.to_ne_bytes(), &1_u32.to_ne_bytes());
             put.map_err(|error| error.to_string())?;

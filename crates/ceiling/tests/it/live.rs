@@ -7,11 +7,14 @@ use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::thread::{self, JoinHandle};
 
 /// A command that serves a page, and its address.
 struct Watched {
     child: Child,
+    /// Reads what it writes: a record is larger than what a pipe holds.
+    stdout: JoinHandle<Vec<u8>>,
     stderr: BufReader<ChildStderr>,
     address: String,
 }
@@ -25,13 +28,19 @@ impl Watched {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut stdout = child.stdout.take().unwrap();
+        let stdout = thread::spawn(move || {
+            let mut bytes = Vec::new();
+            stdout.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
         let mut line = String::new();
         while !line.contains(announces) {
             line.clear();
             assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended without a URL");
         }
         let address = line.split(announces).nth(1).unwrap().split('/').next().unwrap();
-        Self { address: address.to_string(), child, stderr }
+        Self { address: address.to_string(), child, stdout, stderr }
     }
 
     fn ask(&self, head: &str) -> BufReader<TcpStream> {
@@ -60,11 +69,10 @@ impl Watched {
     }
 
     fn end(mut self) -> Finished {
-        let mut rest = String::new();
-        self.stderr.read_to_string(&mut rest).unwrap();
-        let mut said = Finished::of(self.child.wait_with_output().unwrap());
-        said.stderr = rest;
-        said
+        let mut stderr = Vec::new();
+        self.stderr.read_to_end(&mut stderr).unwrap();
+        let (status, stdout) = (self.child.wait().unwrap(), self.stdout.join().unwrap());
+        Finished::of(Output { status, stdout, stderr })
     }
 }
 
