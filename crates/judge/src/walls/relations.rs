@@ -63,6 +63,8 @@ const GENERATOR: &[WallId] = &[WallId::C11, WallId::C4, WallId::C1, WallId::C2, 
 const ROWS: &[Row] = &[
     // A server that lacks CPU time accepts late.
     row(WallId::K1, Relation::ExplainedBy, &[WallId::S1, WallId::S2, WallId::S4, WallId::S6]),
+    // A server that may open no more files accepts nothing.
+    row(WallId::A2, Relation::ExplainedBy, &[WallId::K3]),
     // In closed loop a generator without CPU time is late.
     row(WallId::C4, Relation::ExplainedBy, &[WallId::C1, WallId::C2]).when(|case| !case.is_open()),
     row(WallId::A4, Relation::ImitatedBy, OF_THE_HOST),
