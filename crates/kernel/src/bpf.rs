@@ -142,7 +142,7 @@ impl Attr {
     }
 
     fn descriptor(self, command: i32) -> io::Result<OwnedFd> {
-        // SAFETY: these commands respond with a new descriptor that nobody else has.
+        // SAFETY: these commands respond with a new descriptor that has no other owner.
         self.run(command).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
     }
 }

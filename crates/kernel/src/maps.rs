@@ -68,7 +68,7 @@ pub mod socket {
     pub const READ: i16 = 16;
     /// When the first bytes were written.
     pub const WROTE: i16 = 24;
-    /// When bytes arrived that nobody has read, while a request was in the server; 0 without.
+    /// When bytes arrived that were not read yet, while a request was in the server; 0 without.
     pub const NEXT: i16 = 32;
     /// All of it.
     pub const BYTES: u32 = 40;

@@ -89,7 +89,7 @@ fn a_request_is_split_at_the_server() {
 }
 
 #[test]
-fn bytes_that_nobody_reads_are_time_in_the_socket() {
+fn bytes_that_are_not_read_are_time_in_the_socket() {
     let _alone = alone();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -143,7 +143,7 @@ fn a_thread_that_waits_for_another_waits_for_a_futex() {
 #[test]
 fn a_dropped_packet_has_the_kernels_reason() {
     let _alone = alone();
-    // A port on which nobody listens: the SYN is dropped and answered with a reset.
+    // A port on which no socket listens: the SYN is dropped and answered with a reset.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let Some(readings) = watched(Some(port), || {
         for _ in 0..5 {

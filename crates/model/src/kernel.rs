@@ -180,7 +180,7 @@ crate::named! {
         Server = "server",
         /// The generator's.
         Generator = "generator",
-        /// Nobody's: the CPU was idle and had to wake, or its time was stolen.
+        /// Of no task: the CPU was idle and had to wake, or its time was stolen.
         Idle = "idle",
         /// The kernel's.
         Kernel = "kernel",

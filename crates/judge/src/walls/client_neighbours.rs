@@ -123,6 +123,10 @@ pub(super) mod tests {
         fixture.throttle_client(0.9, 0.7);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C1: it waits for its quota");
         fixture.throttle_client(0.0, 0.0);
+        fixture.worker(0.15, 0.60);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "most of the time it waits");
+        fixture.worker(0.15, 0.40);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it rests, and is not late");
         fixture.worker(0.97, 0.02);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C1: the CPU is its own");
         fixture.worker(0.40, 0.58);

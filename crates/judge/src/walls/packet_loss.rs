@@ -143,6 +143,9 @@ pub(super) mod tests {
         let mut fixture = lossy();
         fixture.loss(60, 55);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "SYNs");
+        let mut fixture = lossy();
+        fixture.tcp("TcpExt.TCPDSACKRecvSegs", 45);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "the other side got them twice");
     }
 
     #[test]
