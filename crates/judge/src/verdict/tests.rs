@@ -1,3 +1,5 @@
+//! The verdict on points and runs: which wall, how sure, and what it says.
+
 use super::*;
 use crate::fixture::Fixture;
 use model::figure::Figure;
