@@ -137,14 +137,18 @@ impl<'a> Case<'a> {
         self.observed.far.is_none() && self.server_host.is_some()
     }
 
-    /// Whether the generator may run on CPUs that the server may use. A probe whose monotonic clock
-    /// equals ours, within the error, runs under the same kernel, because two hosts do not boot at
-    /// the same instant. This tells namespaces of one machine from two machines.
+    /// Whether the generator may run on CPUs that the server may use.
     pub fn shares_cpus(&self) -> bool {
+        self.uses(&self.server_cpus().unwrap_or_default())
+    }
+
+    /// Whether the generator may run on one of these CPUs of the server's host. A probe whose
+    /// monotonic clock equals ours, within the error, runs under the same kernel, because two hosts
+    /// do not boot at the same instant. This tells namespaces of one machine from two machines.
+    fn uses(&self, cpus: &[u32]) -> bool {
         let is_exact = |clock: &ClockOffset| clock.error_ns < SAME_CLOCK_NS;
         let clock = self.clock.filter(|clock| is_exact(clock));
         let is_same = clock.is_some_and(|clock| clock.offset_ns.unsigned_abs() <= clock.error_ns);
-        let cpus = self.server_cpus().unwrap_or_default();
         (self.is_one_host() || is_same) && self.client_cpus().iter().any(|cpu| cpus.contains(cpu))
     }
 
@@ -358,6 +362,13 @@ impl<'a> Case<'a> {
         let client = self.observed.client_cpus().filter(|_| self.shares_cpus()).unwrap_or(0.0);
         let server = self.far().server_cpus().unwrap_or(0.0);
         Some(used_by_others(&shares, server + client))
+    }
+
+    /// Share that other processes used of CPUs of its host that the server may not use.
+    pub fn neighbours_outside(&self, outside: &[u32]) -> Option<f64> {
+        let shares = self.cpus(Whose::Server, outside)?;
+        let client = self.observed.client_cpus().filter(|_| self.uses(outside)).unwrap_or(0.0);
+        Some(used_by_others(&shares, client))
     }
 
     /// Share of the CPUs that the generator may use that other processes used: not the generator,

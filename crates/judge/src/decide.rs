@@ -74,9 +74,13 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
     if let (None, Some((wall, seen))) = (&client, ACCOUNTS.first_seen(case)) {
         return invalid(case, wall, seen);
     }
+    // Where every planned request was sent and answered, full CPUs limited nothing.
+    let is_met = OFFERED.first_seen(case).is_some();
+    let client = client.filter(|(wall, _)| !is_met || !is_met_beside(case, *wall));
     // CPUs that only others fill are no limit of a server beside a generator at its own.
     let is_of_others = |wall| is_crowded(case, wall) && walls::beside_neighbours(case).is_none();
     let server = server_side(case, ramp);
+    let server = server.filter(|(wall, _)| !is_met || !is_met_beside(case, *wall));
     let server = server.filter(|(wall, _)| client.is_none() || !is_of_others(*wall));
     let is_at_limit = client.is_some();
     let client = client.or_else(|| walls::client_near_limit(case).filter(|_| server.is_some()));
@@ -100,6 +104,17 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
             Some((wall, seen)) => named(case, wall, add_ramp(seen, ramp, wall)),
             None => no_heat(case, ramp),
         },
+    }
+}
+
+/// Whether the asked rate may be met beside this wall: it is about CPU time, which full CPUs and
+/// those who share them may lack without losing a request. A generator whose delay leaves an
+/// objective undecided limited what was asked for.
+fn is_met_beside(case: &Case<'_>, wall: WallId) -> bool {
+    match wall {
+        WallId::C1 | WallId::C2 | WallId::C11 => !walls::is_generator_late(case),
+        WallId::S1 | WallId::S2 | WallId::S4 | WallId::S6 | WallId::S7 => true,
+        _ => false,
     }
 }
 
@@ -633,7 +648,11 @@ fn waits_at_server(case: &Case<'_>) -> bool {
         && share.is_some_and(|share| share > INSIDE)
 }
 
-fn none(case: &Case<'_>, seen: Seen) -> Verdict {
+fn none(case: &Case<'_>, mut seen: Seen) -> Verdict {
+    let full = SERVER.first_seen(case).filter(|(wall, _)| is_met_beside(case, *wall));
+    if let Some(sentence) = full.and_then(|(_, full)| full.sentence) {
+        seen.against.push(format!("{sentence}: little more load fits"));
+    }
     let is_search = case.trial.question == Question::Find;
     let standing = ObjectiveStanding::of(&case.point.expectations);
     if is_search && standing == ObjectiveStanding::Undecided {

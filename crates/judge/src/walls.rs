@@ -66,6 +66,7 @@ mod waiting;
 mod windows;
 
 pub(crate) use client_neighbours::{alone as generator_alone, is_full as is_generator_full};
+pub(crate) use late_generator::limited as is_generator_late;
 pub(crate) use limiter::refused_beside;
 pub(crate) use loss::resent;
 pub(crate) use memory::unexplained as unexplained_stalls;

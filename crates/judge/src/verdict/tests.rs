@@ -70,6 +70,25 @@ fn utilisation_alone_names_nothing() {
 }
 
 #[test]
+fn a_rate_that_is_met_is_no_wall_however_full_the_cpus_are() {
+    let mut fixture = Fixture::good();
+    fixture.cpu(0, 0.99);
+    fixture.cpu(1, 0.99);
+    fixture.server_threads(&[(7, 0.95), (8, 0.93)]);
+    fixture.unread_at_server(0.5);
+    assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S1), "closed loop");
+    let point = &mut fixture.point;
+    point.load.model = LoadModel::Open;
+    point.offered_rate = Some(point.rate);
+    point.requests.planned = Some(point.requests.sent);
+    let met = verdict(&mut fixture);
+    assert_eq!(met.wall, Named::None, "{met:?}");
+    assert!(met.against.iter().any(|what| what.contains("little more load fits")), "{met:?}");
+    fixture.point.offered_rate = Some(fixture.point.rate * 1.1);
+    assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S1), "not met");
+}
+
+#[test]
 fn a_rival_without_slack_lowers_confidence() {
     let mut fixture = Fixture::good();
     fixture.server_thread(0.99, 0.0);

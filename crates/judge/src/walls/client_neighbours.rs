@@ -21,6 +21,7 @@
 use super::{Family, Seen, Test, cpu_quota, late_generator};
 use crate::case::{Case, SLACK, WARM, percent};
 use model::wall::WallId;
+use observe::ThreadShare;
 
 /// Share of the generator's CPUs that others use.
 const OTHERS_MIN: f64 = 0.15;
@@ -43,7 +44,8 @@ pub fn test(case: &Case<'_>) -> Test {
     let waiting = worker.wait / worker.wanted().max(f64::MIN_POSITIVE);
     let is_throttled =
         cpu_quota::throttled(case.observed.client_quotas.as_deref(), "client").is_some();
-    let matters = is_full(case) || worker.wait > WAITS || late_generator::limited(case);
+    let is_late = || late_generator::limited(case) && explains_delay(case, worker);
+    let matters = is_full(case) || worker.wait > WAITS || is_late();
     if others < OTHERS_MIN || waiting < WAITING_MIN || is_throttled || !matters {
         return Test::NotSeen;
     }
@@ -72,6 +74,22 @@ pub fn test(case: &Case<'_>) -> Test {
     )))
 }
 
+/// Whether the waits of its workers for a CPU can be half of the delay of all requests. A generator
+/// that does not run for another reason (it is stopped, swapped, or its host is) is late for that.
+fn explains_delay(case: &Case<'_>, worker: &ThreadShare) -> bool {
+    let delay = case.point.generator_delay_ns.as_ref();
+    let Some((mean, longest, count)) =
+        delay.and_then(|delay| Some((delay.mean?, delay.max?, delay.count)))
+    else {
+        return true;
+    };
+    let workers = f64::from(case.trial.threads.max(1));
+    let (window_s, all) = (case.window_s().max(f64::MIN_POSITIVE), count as f64);
+    let delayed_s = mean as f64 / 1e9 * all;
+    let due_in_wait = all / window_s / workers * longest as f64 / 1e9 / 2.0;
+    worker.wait * window_s * workers * (1.0 + due_in_wait) >= delayed_s / 2.0
+}
+
 /// Whether other processes are what the generator waits for: it is then neither full nor late of
 /// itself.
 pub(super) fn is_seen(case: &Case<'_>) -> bool {
@@ -96,6 +114,7 @@ pub(super) mod tests {
     use crate::fixture::Fixture;
     use crate::walls::Test;
     use crate::walls::evidence_tests::Signs;
+    use model::histogram::Summary;
 
     pub const SIGNS: Signs = Signs {
         shown: |scene| {
@@ -132,6 +151,32 @@ pub(super) mod tests {
         fixture.worker(0.40, 0.58);
         fixture.observed.client_threads = None;
         assert_eq!(super::test(&fixture.case()), Test::Untested);
+    }
+
+    /// 1,000 requests in 1 s by one worker; it waits 5 % of that. With a longest delay of 40 ms, 20
+    /// fall due in half of a wait, so that the waits explain at most 1.05 s of delay.
+    #[test]
+    fn a_generator_that_is_stopped_beside_others_is_late_for_the_stops() {
+        let mut fixture = Fixture::good();
+        fixture.trial.cpus = vec![1];
+        fixture.trial.threads = 1;
+        fixture.worker(0.10, 0.05);
+        let ms = 1_000_000;
+        fixture.point.window_ns = (0, 1_000 * ms);
+        let late = |mean_ns| {
+            let of = Summary { count: 1_000, max: Some(40 * ms), ..Summary::default() };
+            Some(Summary { mean: Some(mean_ns), ..of })
+        };
+        fixture.point.generator_delay_ns = late(2 * ms);
+        let explained = |fixture: &Fixture| {
+            let case = fixture.case();
+            super::explains_delay(&case, case.hottest_worker().unwrap())
+        };
+        assert!(explained(&fixture), "2 s of delay: half of it");
+        fixture.point.generator_delay_ns = late(3 * ms);
+        assert!(!explained(&fixture), "3 s: something else stops it");
+        fixture.point.generator_delay_ns = None;
+        assert!(explained(&fixture), "nothing is planned");
     }
 
     #[test]

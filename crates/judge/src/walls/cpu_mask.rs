@@ -3,7 +3,8 @@
 //! Signals: CPUs the server's threads may use, and the busy shares of these and of the others.
 //! Rule: as S1 on the CPUs it may use, while CPUs of the host that it may not use are idle for more
 //! than half of the time. Runtimes derive worker counts from the affinity mask, so the server's own
-//! settings do not show the restriction.
+//! settings do not show the restriction. Where other processes also use the CPUs of the server
+//! (S6), what they use of the other CPUs counts as idle: S4 is what would limit without them.
 //! Mimics: S2 when one CPU is allowed, S1 (no other CPU is idle).
 //! Confirm: a wider mask raises the rate in proportion.
 //! Source: sched_setaffinity(2), Linux admin-guide/cgroup-v1/cpusets.rst.
@@ -11,7 +12,7 @@
 //! Reason: the server may not use CPUs that are idle
 //! Fix: let the server use more CPUs (taskset, cpuset, worker count)
 
-use super::{Family, Test};
+use super::{Family, Test, neighbours};
 use crate::case::{Case, Whose, percent};
 
 pub fn test(case: &Case<'_>) -> Test {
@@ -24,6 +25,8 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     }
     let Some(busy_outside) = case.busy(Whose::Server, &outside) else { return Test::Untested };
+    let others = neighbours::beside(case).and_then(|_| case.neighbours_outside(&outside));
+    let busy_outside = (busy_outside - others.unwrap_or(0.0)).max(0.0);
     let mut seen = match super::server_cpu::full(case) {
         Test::Seen(seen) if busy_outside < 0.5 => seen,
         Test::Untested => return Test::Untested,
@@ -33,15 +36,20 @@ pub fn test(case: &Case<'_>) -> Test {
         Family::ThreadStates,
         "server",
         ("Cpus_allowed_list, /proc/stat", ["cpus"]),
-        "CPUs it may use of those online; busy share of the others",
+        match others {
+            Some(_) => {
+                "CPUs it may use of those online; busy share of the rest, without neighbours"
+            }
+            None => "CPUs it may use of those online; busy share of the rest",
+        },
         format!("{} of {}; {}", cpus.len(), host.cpus_online.len(), percent(busy_outside)),
         "fewer; under 50 %",
     );
     let (may, all) = (cpus.len(), host.cpus_online.len());
-    let others = percent(busy_outside);
+    let (are, busy) = (if may == 1 { "is" } else { "are" }, percent(busy_outside));
+    let without = others.map_or("", |_| ", without other processes");
     Test::Seen(seen.saying(format!(
-        "the server may use {may} of {all} CPUs, which {}; the others are {others} busy",
-        if may == 1 { "is full" } else { "are full" }
+        "the server may use {may} of {all} CPUs, which {are} full; the rest is {busy} busy{without}"
     )))
 }
 
@@ -79,5 +87,22 @@ pub(super) mod tests {
         fixture.cpu(1, 0.30);
         fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1];
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "no restriction");
+    }
+
+    #[test]
+    fn neighbours_on_all_cpus_do_not_hide_a_mask() {
+        let mut fixture = Fixture::good();
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+        fixture.trial.cpus = vec![1];
+        fixture.cpu(0, 0.99);
+        fixture.cpu(1, 0.90);
+        fixture.server_thread(0.60, 0.39);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "it is busy with others");
+        fixture.server_thread(0.95, 0.04);
+        assert_eq!(
+            super::test(&fixture.case()),
+            Test::NotSeen,
+            "none on its own CPU: a split host"
+        );
     }
 }

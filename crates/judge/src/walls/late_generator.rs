@@ -49,7 +49,7 @@ fn limiting(case: &Case<'_>) -> Option<Moved> {
 }
 
 /// Whether the generator was so late that it limited what was asked for.
-pub(super) fn limited(case: &Case<'_>) -> bool {
+pub(crate) fn limited(case: &Case<'_>) -> bool {
     case.point.latency_ns.count > 0 && limiting(case).is_some()
 }
 
