@@ -206,7 +206,7 @@ pub const REGISTRY: &[SourceEntry] = &[
     entry(pressure::declared, HALF_SECOND, pressure::open),
     network(drivers::declared, HALF_SECOND, drivers::open),
     network(conntrack::declared, HALF_SECOND, conntrack::open),
-    network(sock_diag::connections_declared, SECOND, sock_diag::connections),
+    network(sock_diag::connections_declared, HALF_SECOND, sock_diag::connections),
     entry(interrupts::declared, TWO_SECONDS, interrupts::open),
     entry(server_runtime::declared, SECOND, server_runtime::open),
     entry(memory::declared, HALF_SECOND, memory::open),

@@ -19,7 +19,7 @@
 //! server's. Standard streams are left out: a journal reads them. A unix connection that is kept
 //! open does not show that it waits once the other end has read everything.
 
-use super::sock_diag::{self, Except, Socket, TcpInfo};
+use super::sock_diag::{self, Ports, Socket, TcpInfo};
 use super::{Round, Scope, Source};
 use crate::calls::Call;
 use crate::kernel_file::{is_gone, unreadable};
@@ -107,7 +107,7 @@ struct Place {
 
 struct Downstreams {
     root: Root,
-    except: Except,
+    ports: Ports,
     sockets_max: usize,
     known: BTreeMap<u32, Known>,
     places: BTreeMap<String, Place>,
@@ -123,11 +123,11 @@ pub(super) fn open(scope: &Scope) -> Option<Box<dyn Source>> {
     scope.server()?;
     Some(Box::new(Downstreams {
         root: scope.root.clone(),
-        except: match scope.port {
-            None => Except::Nothing,
+        ports: match scope.port {
+            None => Ports::Any,
             // The generator may have more connections than are read.
-            Some(port) if scope.has_client() => Except::BothEnds(port),
-            Some(port) => Except::Accepted(port),
+            Some(port) if scope.has_client() => Ports::Neither(port),
+            Some(port) => Ports::NotLocal(port),
         },
         sockets_max: SOCKETS_MAX,
         known: BTreeMap::new(),
@@ -142,7 +142,7 @@ impl Source for Downstreams {
         let pids = round.server()?.pids();
         // One more than the limit shows that it was reached.
         let most = self.sockets_max + 1;
-        let sockets = sock_diag::connections_except(self.except, most, &mut self.chunk)?;
+        let sockets = sock_diag::opened(self.ports, most, &mut self.chunk)?;
         self.check("sock_diag", "TCP connections", sockets.len())?;
         // A kernel without unix_diag reports TCP alone.
         let streams = unix_diag::streams(most, &mut self.chunk).unwrap_or_default();
@@ -386,11 +386,7 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(30);
         let is_past = |socket: &Socket| socket.tcp.is_some_and(|tcp| tcp.last_received_ms >= 20);
         loop {
-            let all = sock_diag::connections_except(
-                Except::Nothing,
-                SOCKETS_MAX,
-                &mut vec![0; CHUNK_BYTES],
-            );
+            let all = sock_diag::opened(Ports::Any, SOCKETS_MAX, &mut vec![0; CHUNK_BYTES]);
             let mut ours = all.unwrap().into_iter().filter(|one| one.remote_port == to.port());
             if ours.all(|socket| is_past(&socket)) {
                 return;
@@ -441,9 +437,8 @@ mod tests {
         let scope = Scope { ends: Ends::Server, ..scope(to.port()) };
         let mut source = open(&scope).unwrap();
         wait_until(&mut *source, to, |found| found.is_some_and(|one| one.connections == 3));
-        let accepted = Except::Accepted(to.port());
-        let all = sock_diag::connections_except(accepted, SOCKETS_MAX, &mut vec![0; CHUNK_BYTES])
-            .unwrap();
+        let accepted = Ports::NotLocal(to.port());
+        let all = sock_diag::opened(accepted, SOCKETS_MAX, &mut vec![0; CHUNK_BYTES]).unwrap();
         assert!(all.iter().all(|socket| socket.local_port != to.port()));
         drop(calls);
     }
@@ -487,7 +482,7 @@ mod tests {
     fn limited_to(sockets_max: usize) -> Downstreams {
         Downstreams {
             root: Root::default(),
-            except: Except::Nothing,
+            ports: Ports::Any,
             sockets_max,
             known: BTreeMap::new(),
             places: BTreeMap::new(),

@@ -1,7 +1,8 @@
 //! sock_diag (netlink): accept queues of listening sockets, and a sample of connections.
 //!
 //! The kernel is asked for TCP sockets of one state and one port and answers with a stream of
-//! `inet_diag_msg`. For a listener `rqueue` is the connections waiting to be accepted and `wqueue`
+//! `inet_diag_msg`. The oldest form of the question, `TCPDIAG_GETSOCK`, is the only one that asks
+//! for IPv4 and IPv6 in one walk over the table of connections. For a listener `rqueue` is the connections waiting to be accepted and `wqueue`
 //! the backlog; for a connection they are bytes not read and bytes not acknowledged, and an
 //! attribute holds `struct tcp_info`. Kernel: `net/ipv4/inet_diag.c`, `inet_diag_dump_icsk`;
 //! `net/ipv4/tcp.c`, `tcp_get_info`.
@@ -52,6 +53,8 @@ pub struct Chunk {
 
 // linux/inet_diag.h and linux/tcp.h; all part of the kernel's stable interface.
 const DIAG_BYTES: usize = 72;
+const TCPDIAG_GETSOCK: u16 = 18;
+/// The kind of responses to a question about one family.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_SKV6ONLY: u16 = 11;
@@ -68,7 +71,7 @@ const TCP_INFO_BYTES: usize = 192;
 pub fn parse(bytes: &[u8]) -> Result<Chunk, ParseError> {
     let mut sockets = Vec::new();
     let more = netlink::messages(bytes, |kind, body| {
-        if kind == SOCK_DIAG_BY_FAMILY {
+        if matches!(kind, TCPDIAG_GETSOCK | SOCK_DIAG_BY_FAMILY) {
             sockets.push(parse_socket(body)?);
         }
         Ok(())
@@ -173,53 +176,57 @@ pub(super) fn connections_declared() -> Declaration {
         .counter("sndbuf_limited_us", Unit::Us, "Time limited by the send buffer.")
 }
 
-/// A question to the kernel: sockets in some states, of one family, with one port at one end; port
-/// 0 means any.
+/// A question to the kernel: sockets in some states with some ports, of both families.
 #[derive(Debug, Clone, Copy)]
 struct Question {
-    family: i32,
     /// A bit for each state.
     states: u32,
-    end: LocalEnd,
-    port: u16,
-    except: Except,
+    ports: Ports,
 }
 
-/// Which connections are left out.
+/// Which sockets, by their ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Except {
-    /// None.
-    Nothing,
-    /// Those accepted on this port.
-    Accepted(u16),
-    /// Those with this port at either end.
-    BothEnds(u16),
+pub(super) enum Ports {
+    /// All.
+    Any,
+    /// With this port of their own.
+    Local(u16),
+    /// With this port at the other end.
+    Remote(u16),
+    /// With this port at either end.
+    Either(u16),
+    /// All but those accepted on this port.
+    NotLocal(u16),
+    /// All but those with this port at an end.
+    Neither(u16),
 }
 
-const QUESTION_BYTES: usize = MESSAGE_HEADER_BYTES + 56;
+const QUESTION_BYTES: usize = MESSAGE_HEADER_BYTES + 60;
 
 impl Question {
     /// Whether a socket from another source matches the question.
     fn fits(&self, socket: &Socket) -> bool {
-        let port = if self.end == LocalEnd::Local { socket.local_port } else { socket.remote_port };
         let is_in_state = 1u32.checked_shl(u32::from(socket.state)).unwrap_or(0) & self.states != 0;
-        is_in_state && (self.port == 0 || port == self.port)
+        is_in_state && self.ports.fit(socket)
     }
 
     fn encode(self) -> Vec<u8> {
-        let filter = self.except.filter();
+        let filter = self.ports.filter();
         let mut bytes = vec![0; QUESTION_BYTES];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
         let filter_bytes =
             filter.as_ref().map_or(0, |filter| ATTRIBUTE_HEADER_BYTES + filter.len());
-        put(0, &netlink::dump_header(QUESTION_BYTES + filter_bytes, SOCK_DIAG_BY_FAMILY));
-        // struct inet_diag_req_v2 from here.
+        put(0, &netlink::dump_header(QUESTION_BYTES + filter_bytes, TCPDIAG_GETSOCK));
+        // struct inet_diag_req from here; its family is not looked at.
         let has_info = self.states & (1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT) == self.states;
         let extensions = if has_info { 1 << (INET_DIAG_INFO - 1) } else { 0 };
-        put(16, &[self.family as u8, libc::IPPROTO_TCP as u8, extensions]);
-        put(20, &self.states.to_ne_bytes());
-        let port_at = if self.end == LocalEnd::Local { 24 } else { 26 };
-        put(port_at, &self.port.to_be_bytes());
+        put(19, &[extensions]);
+        match self.ports {
+            Ports::Local(port) => put(20, &port.to_be_bytes()),
+            Ports::Remote(port) => put(22, &port.to_be_bytes()),
+            _ => {}
+        }
+        put(68, &self.states.to_ne_bytes());
         if let Some(filter) = filter {
             bytes.extend_from_slice(&(filter_bytes as u16).to_ne_bytes());
             bytes.extend_from_slice(&INET_DIAG_REQ_BYTECODE.to_ne_bytes());
@@ -229,12 +236,34 @@ impl Question {
     }
 }
 
-impl Except {
+impl Ports {
+    fn fit(self, socket: &Socket) -> bool {
+        let (local, remote) = (socket.local_port, socket.remote_port);
+        match self {
+            Self::Any => true,
+            Self::Local(port) => local == port,
+            Self::Remote(port) => remote == port,
+            Self::Either(port) => local == port || remote == port,
+            Self::NotLocal(port) => local != port,
+            Self::Neither(port) => local != port && remote != port,
+        }
+    }
+
+    /// Which end of a connection that fits is ours.
+    fn end(self, socket: &Socket) -> LocalEnd {
+        match self {
+            Self::Remote(_) => LocalEnd::Remote,
+            Self::Either(port) if socket.local_port != port => LocalEnd::Remote,
+            _ => LocalEnd::Local,
+        }
+    }
+
     /// A program for the kernel to run on every socket (`net/ipv4/inet_diag.c`,
-    /// `inet_diag_bc_run`); `None` leaves nothing out. An instruction is a code, how far to jump
-    /// when it holds, and how far when not; comparisons have the port in a second word. A jump to
-    /// the end accepts the socket, one beyond it refuses it. Equality is written as two
-    /// comparisons, which kernels before 5.7 know too.
+    /// `inet_diag_bc_run`), where the question itself cannot say it. An instruction is a code, how
+    /// far to jump when it holds, and how far when not; comparisons have the port in a second word.
+    /// A jump to the end accepts the socket, one beyond it refuses it. Equality is written as two
+    /// comparisons, which kernels before 5.7 know too. The kernel wants each target of a "not" to
+    /// be on the path of those that hold, so a jump that always happens is one that does not hold.
     fn filter(self) -> Option<Vec<u8>> {
         const JUMP: u8 = 1;
         const SOURCE_GE: u8 = 2;
@@ -242,15 +271,26 @@ impl Except {
         const TARGET_GE: u8 = 4;
         const TARGET_LE: u8 = 5;
         let instructions: Vec<(u8, u8, u16)> = match self {
-            Self::Nothing => return None,
-            Self::Accepted(port) => vec![
+            Self::Any | Self::Local(_) | Self::Remote(_) => return None,
+            Self::Either(port) => vec![
+                (SOURCE_GE, 8, 20),
+                (0, 0, port),
+                (SOURCE_LE, 8, 12),
+                (0, 0, port),
+                (JUMP, 4, 20),
+                (TARGET_GE, 8, 20),
+                (0, 0, port),
+                (TARGET_LE, 8, 12),
+                (0, 0, port),
+            ],
+            Self::NotLocal(port) => vec![
                 (SOURCE_GE, 8, 20),
                 (0, 0, port),
                 (SOURCE_LE, 8, 12),
                 (0, 0, port),
                 (JUMP, 4, 8),
             ],
-            Self::BothEnds(port) => vec![
+            Self::Neither(port) => vec![
                 (SOURCE_GE, 8, 20),
                 (0, 0, port),
                 (SOURCE_LE, 8, 12),
@@ -281,146 +321,125 @@ fn leads_to(socket: &Socket, addresses: &[IpAddr]) -> bool {
     addresses.is_empty() || addresses.contains(&socket.remote.to_canonical())
 }
 
-/// Asks, and returns at most `count_max` sockets; the kernel never produces the rest.
-fn ask(question: Question, count_max: usize, chunk: &mut [u8]) -> io::Result<Vec<Socket>> {
-    ask_about(question, &[], count_max, chunk)
-}
-
-/// Asks for sockets that lead to one of these addresses, or with none to any; returns at most
-/// `count_max`.
-fn ask_about(
-    question: Question,
-    addresses: &[IpAddr],
-    count_max: usize,
-    chunk: &mut [u8],
-) -> io::Result<Vec<Socket>> {
-    let mut sockets = Vec::new();
+/// Asks the kernel; it never produces what follows after `on` had enough.
+fn ask(question: Question, chunk: &mut [u8], mut on: impl FnMut(Socket) -> Then) -> io::Result<()> {
     netlink::dump(libc::NETLINK_SOCK_DIAG, &question.encode(), chunk, |bytes| {
         let response = parse(bytes)?;
-        sockets.extend(response.sockets.into_iter().filter(|one| leads_to(one, addresses)));
-        Ok(if sockets.len() < count_max { response.more } else { response.more.or_enough() })
-    })?;
-    sockets.truncate(count_max);
-    Ok(sockets)
+        let is_enough = response.sockets.into_iter().any(|socket| on(socket) == Then::Enough);
+        Ok(if is_enough { response.more.or_enough() } else { response.more })
+    })
 }
 
-/// IPv6 may be switched off, which the kernel reports in one of these ways.
-fn is_absent_family(family: i32, error: &io::Error) -> bool {
-    let absent = [libc::ENOENT, libc::EAFNOSUPPORT, libc::EINVAL];
-    family == libc::AF_INET6 && error.raw_os_error().is_some_and(|errno| absent.contains(&errno))
-}
-
-/// How long a question that found nothing is not asked again while others find some. Each walks a
-/// whole table of the kernel, which takes milliseconds with many connections, and most hosts use
-/// only one family and one end.
-const UNANSWERED_NS: u64 = 10 * NS_PER_S;
-
-/// Asks the same questions repeatedly.
-struct Asker {
+/// Which sockets are wanted, and how many.
+struct Wanted {
     network: Network,
-    questions: Vec<Question>,
-    /// Those that found sockets when all were asked; when none is left, all are asked again.
-    answered: Vec<Question>,
-    all_due_ns: u64,
+    question: Question,
     /// Sockets per end.
-    count_max: usize,
+    each_max: usize,
     /// Where connections of the client lead; empty when that is not known.
     addresses: Vec<IpAddr>,
 }
 
-impl Asker {
-    /// Asks about sockets of both families, in one state, with the port at any of these ends.
-    fn new(network: Network, state: u32, ends: &[LocalEnd], port: u16, count_max: usize) -> Self {
-        let families = |&end: &LocalEnd| {
-            [libc::AF_INET, libc::AF_INET6].map(|family| Question {
-                family,
-                states: 1 << state,
-                end,
-                port,
-                except: Except::Nothing,
-            })
-        };
-        let questions = ends.iter().flat_map(families).collect();
-        let (answered, addresses) = (Vec::new(), Vec::new());
-        Self { network, questions, answered, all_due_ns: 0, count_max, addresses }
+/// Sockets that were found, and at which of their ends the port is.
+#[derive(Default)]
+struct Found {
+    sockets: Vec<(LocalEnd, Socket)>,
+    /// How many have the port at their own end, and at the other.
+    each: [usize; 2],
+    /// Sockets that were looked at.
+    seen: usize,
+}
+
+/// Where both ends are here and one of them fills its part much later, it is asked for alone.
+const SEEN_PER_WANTED: usize = 10;
+
+impl Wanted {
+    fn new(network: Network, states: u32, ports: Ports, each_max: usize) -> Self {
+        Self { network, question: Question { states, ports }, each_max, addresses: Vec::new() }
     }
 
-    /// The sockets, and at which of their ends the port is.
-    fn ask(
-        &mut self,
-        now_ns: u64,
-        chunk: &mut [u8],
-    ) -> Result<Vec<(LocalEnd, Socket)>, Unreadable> {
-        let is_all = now_ns >= self.all_due_ns || self.answered.is_empty();
-        if is_all {
-            self.answered = self.questions.clone();
-            self.all_due_ns = now_ns + UNANSWERED_NS;
-        }
-        let mut sockets = Vec::new();
-        let mut answered = Vec::new();
-        for &question in &self.answered {
-            let end = question.end;
-            let left = self.count_max - sockets.iter().filter(|(at, _)| *at == end).count();
-            let addresses = if end == LocalEnd::Remote { &self.addresses[..] } else { &[] };
-            let found = match left {
-                0 => Vec::new(),
-                left => read_responses(self.network, question, addresses, left, chunk)?,
-            };
-            if !found.is_empty() {
-                answered.push(question);
+    fn read(&self, chunk: &mut [u8]) -> Result<Vec<(LocalEnd, Socket)>, Unreadable> {
+        let mut found = self.read_about(self.question, chunk)?;
+        if let Ports::Either(port) = self.question.ports
+            && found.seen >= self.seen_max()
+        {
+            let alone = [Ports::Local(port), Ports::Remote(port)].into_iter().zip(found.each);
+            for (ports, _) in alone.filter(|(_, count)| *count < self.each_max) {
+                let more = self.read_about(Question { ports, ..self.question }, chunk)?;
+                let end = more.sockets.first().map(|(end, _)| *end);
+                found.sockets.retain(|(other, _)| Some(*other) != end);
+                found.sockets.extend(more.sockets);
             }
-            sockets.extend(found.into_iter().map(|socket| (end, socket)));
         }
-        if is_all || answered.is_empty() {
-            self.answered = answered;
-        }
-        Ok(sockets)
+        Ok(found.sockets)
     }
-}
 
-/// The kernel's response or, where there is none, the content of its files.
-fn read_responses(
-    network: Network,
-    question: Question,
-    addresses: &[IpAddr],
-    count_max: usize,
-    chunk: &mut [u8],
-) -> Result<Vec<Socket>, Unreadable> {
-    if !network.is_ours() || is_missing() {
-        return read_file(network, question, addresses, count_max);
+    fn seen_max(&self) -> usize {
+        self.each_max.saturating_mul(SEEN_PER_WANTED)
     }
-    match ask_about(question, addresses, count_max, chunk) {
-        Ok(sockets) => Ok(sockets),
-        Err(why) if is_absent_family(question.family, &why) && try_once().is_ok() => Ok(Vec::new()),
-        Err(why) => {
-            remember_missing(&why);
-            let missing = Unreadable { source: "sock_diag".into(), why: reason(&why) };
-            read_file(network, question, addresses, count_max).map_err(|_| missing)
-        }
-    }
-}
 
-/// Answers the question from `/proc/net/tcp` or `tcp6`.
-fn read_file(
-    network: Network,
-    question: Question,
-    addresses: &[IpAddr],
-    count_max: usize,
-) -> Result<Vec<Socket>, Unreadable> {
-    let name = if question.family == libc::AF_INET { "tcp" } else { "tcp6" };
-    let is_listening = question.states == 1 << TCP_LISTEN;
-    let mut sockets = Vec::new();
-    net_tcp::each(&network.file(&Root::default(), name), |socket| {
-        let is_over = is_listening && u32::from(socket.state) != TCP_LISTEN;
-        if is_over || sockets.len() >= count_max {
-            return Then::Enough;
+    /// The kernel's response or, where there is none, the content of its files.
+    fn read_about(&self, question: Question, chunk: &mut [u8]) -> Result<Found, Unreadable> {
+        if !self.network.is_ours() || is_missing() {
+            return self.read_files(question);
         }
-        if question.fits(&socket) && leads_to(&socket, addresses) {
-            sockets.push(socket);
+        let mut found = Found::default();
+        match ask(question, chunk, |socket| self.take(question.ports, &mut found, socket)) {
+            Ok(()) => Ok(found),
+            Err(why) => {
+                remember_missing(&why);
+                let missing = Unreadable { source: "sock_diag".into(), why: reason(&why) };
+                self.read_files(question).map_err(|_| missing)
+            }
         }
-        Then::More
-    })?;
-    Ok(sockets)
+    }
+
+    /// Answers the question from `/proc/net/tcp` and `tcp6`.
+    fn read_files(&self, question: Question) -> Result<Found, Unreadable> {
+        let is_listening = question.states == 1 << TCP_LISTEN;
+        let mut found = Found::default();
+        for name in ["tcp", "tcp6"] {
+            let file = self.network.file(&Root::default(), name);
+            let read = net_tcp::each(&file, |socket| {
+                // The file has all listeners first.
+                if is_listening && u32::from(socket.state) != TCP_LISTEN {
+                    return Then::Enough;
+                }
+                match question.fits(&socket) {
+                    true => self.take(question.ports, &mut found, socket),
+                    false => Then::More,
+                }
+            });
+            match read {
+                // IPv6 may be switched off.
+                Err(_) if name == "tcp6" => {}
+                read => read?,
+            }
+        }
+        Ok(found)
+    }
+
+    /// Keeps a socket if it is wanted.
+    fn take(&self, ports: Ports, found: &mut Found, socket: Socket) -> Then {
+        let end = ports.end(&socket);
+        found.seen += 1;
+        let count = &mut found.each[end as usize];
+        if *count < self.each_max && (end == LocalEnd::Local || leads_to(&socket, &self.addresses))
+        {
+            *count += 1;
+            found.sockets.push((end, socket));
+        }
+        let is_full = |end: LocalEnd| found.each[end as usize] >= self.each_max;
+        let is_enough = match ports {
+            Ports::Either(_) => {
+                let are_full = is_full(LocalEnd::Local) && is_full(LocalEnd::Remote);
+                are_full || found.seen >= self.seen_max()
+            }
+            Ports::Remote(_) => is_full(LocalEnd::Remote),
+            _ => is_full(LocalEnd::Local),
+        };
+        if is_enough { Then::Enough } else { Then::More }
+    }
 }
 
 /// When a kernel without sock_diag is asked again, monotonic nanoseconds. Each question makes such
@@ -444,10 +463,8 @@ fn try_once() -> io::Result<()> {
     if is_missing() {
         return Err(io::Error::from_raw_os_error(libc::ENOENT));
     }
-    let (states, end) = (1 << TCP_LISTEN, LocalEnd::Local);
-    let question =
-        Question { family: libc::AF_INET, states, end, port: 0, except: Except::Nothing };
-    ask(question, 1, &mut vec![0; CHUNK_BYTES]).map(|_| ())
+    let question = Question { states: 1 << TCP_LISTEN, ports: Ports::Any };
+    ask(question, &mut vec![0; CHUNK_BYTES], |_| Then::Enough)
 }
 
 /// Why sockets are read from files, and what is missing then; nothing where sock_diag responds.
@@ -474,69 +491,52 @@ fn reason(error: &io::Error) -> String {
 
 /// All listening sockets on a port, of both families.
 pub(crate) fn listening(network: Network, port: u16) -> Result<Vec<Socket>, Unreadable> {
-    everything(network, 1 << TCP_LISTEN, LocalEnd::Local, port)
+    everything(network, 1 << TCP_LISTEN, Ports::Local(port))
 }
 
 /// All listening sockets of a network namespace.
 pub(crate) fn all_listening(network: Network) -> Result<Vec<Socket>, Unreadable> {
-    everything(network, 1 << TCP_LISTEN, LocalEnd::Local, 0)
+    everything(network, 1 << TCP_LISTEN, Ports::Any)
 }
 
 /// All connections whose other end has this port, those in TIME_WAIT included.
 pub(crate) fn connected_to(port: u16) -> Result<Vec<Socket>, Unreadable> {
-    everything(Network::Shared, CONNECTED, LocalEnd::Remote, port)
+    everything(Network::Shared, CONNECTED, Ports::Remote(port))
 }
 
-fn everything(
-    network: Network,
-    states: u32,
-    end: LocalEnd,
-    port: u16,
-) -> Result<Vec<Socket>, Unreadable> {
-    let mut sockets = Vec::new();
-    for family in [libc::AF_INET, libc::AF_INET6] {
-        let question = Question { family, states, end, port, except: Except::Nothing };
-        let chunk = &mut vec![0; CHUNK_BYTES];
-        sockets.extend(read_responses(network, question, &[], usize::MAX, chunk)?);
-    }
-    Ok(sockets)
+fn everything(network: Network, states: u32, ports: Ports) -> Result<Vec<Socket>, Unreadable> {
+    let found = Wanted::new(network, states, ports, usize::MAX).read(&mut vec![0; CHUNK_BYTES])?;
+    Ok(found.into_iter().map(|(_, socket)| socket).collect())
 }
 
-/// At most `count_max` connections of this network namespace that are established or being opened
-/// and not left out. Only sock_diag shows whether they wait.
-pub(super) fn connections_except(
-    except: Except,
+/// At most `count_max` connections of this network namespace that are established or being opened.
+/// Only sock_diag shows whether they wait.
+pub(super) fn opened(
+    ports: Ports,
     count_max: usize,
     chunk: &mut [u8],
 ) -> Result<Vec<Socket>, Unreadable> {
     let states = 1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT;
-    let mut sockets = Vec::new();
     let refused = |why: &io::Error| Unreadable { source: "sock_diag".into(), why: reason(why) };
     if is_missing() {
         return Err(refused(&io::Error::from_raw_os_error(libc::ENOENT)));
     }
-    for family in [libc::AF_INET, libc::AF_INET6] {
-        let question = Question { family, states, end: LocalEnd::Local, port: 0, except };
-        match ask(question, count_max - sockets.len(), chunk) {
-            Ok(found) => sockets.extend(found),
-            Err(why) if is_absent_family(family, &why) => {}
-            Err(why) => {
-                remember_missing(&why);
-                return Err(refused(&why));
-            }
-        }
-    }
+    let mut sockets = Vec::new();
+    let asked = ask(Question { states, ports }, chunk, |socket| {
+        sockets.push(socket);
+        if sockets.len() >= count_max { Then::Enough } else { Then::More }
+    });
+    asked.inspect_err(remember_missing).map_err(|why| refused(&why))?;
     Ok(sockets)
 }
 
 struct Listeners {
-    asker: Asker,
-    network: Network,
+    wanted: Wanted,
     chunk: Vec<u8>,
 }
 
 struct Connections {
-    asker: Asker,
+    wanted: Wanted,
     chunk: Vec<u8>,
 }
 
@@ -546,32 +546,33 @@ pub(super) fn listeners(scope: &Scope) -> Option<Box<dyn Source>> {
     if scope.ends == Ends::Client || network == Network::Apart {
         return None;
     }
-    let asker = Asker::new(network, TCP_LISTEN, &[LocalEnd::Local], scope.port?, LISTENERS_MAX);
-    Some(Box::new(Listeners { asker, network, chunk: vec![0; CHUNK_BYTES] }))
+    let ports = Ports::Local(scope.port?);
+    let wanted = Wanted::new(network, 1 << TCP_LISTEN, ports, LISTENERS_MAX);
+    Some(Box::new(Listeners { wanted, chunk: vec![0; CHUNK_BYTES] }))
 }
 
 pub(super) fn connections(scope: &Scope) -> Option<Box<dyn Source>> {
-    let network = scope.network;
-    let ends: &[LocalEnd] = match network {
-        Network::Shared => &[LocalEnd::Local, LocalEnd::Remote],
+    let (network, port) = (scope.network, scope.port?);
+    let ports = match network {
+        Network::Shared => Ports::Either(port),
         // A listener with the port here can only be a proxy.
-        Network::Apart => &[LocalEnd::Remote],
-        Network::Entered | Network::Outside(_) => &[LocalEnd::Local],
+        Network::Apart => Ports::Remote(port),
+        Network::Entered | Network::Outside(_) => Ports::Local(port),
     };
-    let asker = Asker::new(network, TCP_ESTABLISHED, ends, scope.port?, CONNECTIONS_PER_END_MAX);
+    let wanted = Wanted::new(network, 1 << TCP_ESTABLISHED, ports, CONNECTIONS_PER_END_MAX);
     // The kernel leads a connection to any address to one of its own choice.
     let is_known = !scope.addresses.iter().any(IpAddr::is_unspecified);
     let known = scope.addresses.iter().filter(|_| is_known).map(IpAddr::to_canonical);
-    let asker = Asker { addresses: known.collect(), ..asker };
-    Some(Box::new(Connections { asker, chunk: vec![0; CHUNK_BYTES] }))
+    let wanted = Wanted { addresses: known.collect(), ..wanted };
+    Some(Box::new(Connections { wanted, chunk: vec![0; CHUNK_BYTES] }))
 }
 
 impl Source for Listeners {
-    fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
-        let sockets = self.asker.ask(round.due_ns, &mut self.chunk)?;
+    fn read(&mut self, _: &Round<'_>) -> Result<Data, Unreadable> {
+        let sockets = self.wanted.read(&mut self.chunk)?;
         // Only sock_diag reports backlogs and cookies.
         let needs_limit = sockets.iter().any(|(_, socket)| socket.cookie == 0);
-        let limit = if needs_limit && self.network.is_ours() { somaxconn() } else { None };
+        let limit = if needs_limit && self.wanted.network.is_ours() { somaxconn() } else { None };
         let limit = limit.unwrap_or(SOMAXCONN);
         let listener = |(_, socket): &(LocalEnd, Socket)| Listener {
             cookie: if socket.cookie == 0 { u64::from(socket.inode) } else { socket.cookie },
@@ -595,8 +596,8 @@ fn somaxconn() -> Option<u32> {
 }
 
 impl Source for Connections {
-    fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
-        let sockets = self.asker.ask(round.due_ns, &mut self.chunk)?;
+    fn read(&mut self, _: &Round<'_>) -> Result<Data, Unreadable> {
+        let sockets = self.wanted.read(&mut self.chunk)?;
         let connections = sockets.iter().filter_map(|(end, socket)| connection(socket, *end));
         Ok(Data::Connections(connections.collect()))
     }
