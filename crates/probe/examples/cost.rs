@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Argument with which this program is a server of sleeping threads.
 const SLEEP: &str = "sleep";
-const THREADS: u32 = 2000;
+const THREADS: u32 = 5000;
 const NAMESPACES: usize = 40;
 
 fn main() -> std::io::Result<()> {
@@ -26,14 +26,14 @@ fn main() -> std::io::Result<()> {
     write_host(&folder.0, size)?;
     let root = Root::below(&folder.0);
     let made_up = Config { server_pid: Some(SERVER_PID), root, ..remote() };
-    print("128 CPUs, 64 queues, 300 more interrupts, 2000 threads, as files: our part", &made_up);
+    print("128 CPUs, 64 queues, 300 more interrupts, 5000 threads, as files: our part", &made_up);
     print("this host, no server", &Config::default());
 
     let program = std::env::current_exe()?;
     let mut server = Server::start(Command::new(&program).arg(SLEEP))?;
     server.wait_for_threads()?;
     let real = Config { server_pid: Some(server.0.id()), port: Some(1), ..remote() };
-    print("this host, a server of 2000 threads", &real);
+    print("this host, a server of 5000 threads", &real);
     drop(server);
 
     let others: Vec<Server> = (0..NAMESPACES)
@@ -50,7 +50,7 @@ fn main() -> std::io::Result<()> {
     let looked_ms = begin.elapsed().as_secs_f64() * 1e3;
     println!("looked through {} namespaces once: {looked_ms:.1} ms ({found:?})", others.len() + 1);
     let inside = Config { inner_port: Some(1), server_pid: Some(server.0.id()), ..real };
-    print("this host, a server of 2000 threads in a network namespace of its own", &inside);
+    print("this host, a server of 5000 threads in a network namespace of its own", &inside);
     Ok(())
 }
 
