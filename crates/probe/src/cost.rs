@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::sampler::Config;
-use crate::source::{Cadence, REGISTRY, Round, Scope, SourceEntry};
+use crate::source::{REGISTRY, Round, Scope, SourceEntry};
 use crate::tree::Tree;
 use model::units::NS_PER_S;
 
@@ -34,10 +34,7 @@ pub fn by_source(config: &Config, reads: u32) -> Vec<SourceCost> {
     let mut costs = Vec::new();
     for entry in REGISTRY {
         let Some(read_ns) = read_ns(entry, &scope, server, reads) else { continue };
-        let every_ns = match entry.cadence {
-            Cadence::EveryRound => config.period_ns,
-            Cadence::AtMostEveryNs(every_ns) => every_ns.max(config.period_ns),
-        };
+        let every_ns = entry.cadence.every_ns(config.window_ns).max(config.period_ns);
         let paced_ns = every_ns.max(crate::sampler::rest_ns(read_ns, config.window_ns));
         let name = (entry.declared)().name;
         costs.push(SourceCost { name, read_ns, every_ns, paced_ns });

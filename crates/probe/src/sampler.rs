@@ -4,7 +4,7 @@ use crate::clock;
 use crate::network::Network;
 use crate::queue::{self, Entrance, Exit, QUEUE_BYTES_MAX};
 use crate::source::self_cost::{SelfCost, Timeliness};
-use crate::source::{self, Cadence, Ends, REGISTRY, Round, Scope, Source, SourceEntry};
+use crate::source::{self, Cadence, Ends, READS_MIN, REGISTRY, Round, Scope, Source, SourceEntry};
 use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::order::OrderBy as _;
@@ -217,11 +217,8 @@ impl Failures {
 /// Together with the number of sources this bounds the cost on a host with thousands of threads or
 /// interrupts.
 const COST_SHARE: u64 = 800;
-/// One part in this many for a source that would be read less than [`READS_MIN`] times in a
-/// window: without them a window says nothing about what it shows.
+/// One part in this many for a source that would be read less than [`READS_MIN`] times in a window.
 const COST_SHARE_MOST: u64 = 100;
-/// Reads of each source in a window.
-const READS_MIN: u64 = 4;
 /// Looking for new processes of the server, which are rare, may use one part in this many of one
 /// CPU.
 const TREE_COST_SHARE: u64 = 1000;
@@ -293,10 +290,7 @@ impl Slot {
         let begin_ns = clock::monotonic_ns();
         let result = self.source.read(round);
         let end_ns = clock::monotonic_ns();
-        let every_ns = match self.cadence {
-            Cadence::EveryRound => 0,
-            Cadence::AtMostEveryNs(every_ns) => every_ns,
-        };
+        let every_ns = self.cadence.every_ns(window_ns);
         let cost_ns = clock::thread_cpu_ns() - begin_cpu_ns;
         // Soft interrupts that hit a read are charged to it, so one costly read proves nothing.
         let usual_cost_ns = cost_ns.min(self.cost_before_ns);

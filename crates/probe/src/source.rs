@@ -49,8 +49,21 @@ use std::net::{IpAddr, SocketAddr};
 pub enum Cadence {
     /// In every round.
     EveryRound,
-    /// At most once in this many nanoseconds.
+    /// At most once in this many nanoseconds, but [`READS_MIN`] times in a window.
     AtMostEveryNs(u64),
+}
+
+/// Reads of each source in a window: without them a window says nothing about what it shows.
+pub(crate) const READS_MIN: u64 = 4;
+
+impl Cadence {
+    /// Time between two reads where windows are this long, nanoseconds.
+    pub(crate) fn every_ns(self, window_ns: u64) -> u64 {
+        match self {
+            Self::EveryRound => 0,
+            Self::AtMostEveryNs(every_ns) => every_ns.min(window_ns / READS_MIN),
+        }
+    }
 }
 
 /// What a source belongs to.

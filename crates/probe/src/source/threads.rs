@@ -7,16 +7,16 @@
 //! the load in its place. Server: those of the whole process tree.
 //!
 //! Caveats. Soft interrupts that run on top of a thread are charged to it unless interrupt time is
-//! accounted separately. A thread that started and ended between two scans, a second apart (client:
-//! 200 ms), is not seen; what a thread did after the last read before its end is lost. With more
-//! than 256 threads, name, user and kernel time are up to some rounds old, and threads that rested
-//! between their last two reads are read in turn: thousands take longer than one part in a hundred
-//! of a CPU allows. All threads of a process are read when its own CPU time, which is exact to a
-//! clock tick of 10 ms, grew by more than that of the threads that were read, so that threads that
-//! begin to work are seen at once. `schedstat` needs CONFIG_SCHED_INFO and prints zeros where the
-//! kernel was told not to count.
+//! accounted separately. A thread that started and ended between two scans, a second or more apart
+//! (client: 200 ms), is not seen; what a thread did after the last read before its end is lost.
+//! With more than 256 threads, name, user and kernel time are up to some rounds old, and threads
+//! that rested between their last two reads are read in turn. All threads of a process are read
+//! when its own CPU time, which is exact to a clock tick of 10 ms, grew by more than that of the
+//! threads that were read, so that threads that begin to work are seen at once. `schedstat` needs
+//! CONFIG_SCHED_INFO and prints zeros where the kernel was told not to count.
 
 use super::{Round, Scope, Source, Whose};
+use crate::clock;
 use crate::kernel_file::{KernelFile, is_gone, unreadable};
 use crate::process::{self, Stat, parse_stat};
 use crate::scan::{self, ParseError};
@@ -69,6 +69,8 @@ const TICK_NS: u64 = 10 * NS_PER_MS;
 
 /// How often to look for new threads.
 const SCAN_NS: u64 = NS_PER_S;
+/// Looking for them may use one part in this many of one CPU.
+const SCAN_COST_SHARE: u64 = 400;
 /// How often to look for new threads of the generator, which starts them while watched and may run
 /// for seconds only.
 const CLIENT_SCAN_NS: u64 = 200 * NS_PER_MS;
@@ -95,13 +97,15 @@ fn declared(name: &str, reads: &str) -> Declaration {
 }
 
 /// Adds threads that are new to a table, with `open` of their folder, and forgets those that have
-/// ended or are of processes that left the tree.
+/// ended or are of processes that left the tree. Returns how long to rest at least before the next
+/// scan.
 pub(super) fn scan<T>(
     root: &Root,
     pids: &[u32],
     threads: &mut BTreeMap<(u32, u32), T>,
     open: impl Fn(PathBuf) -> T,
-) -> Result<(), Unreadable> {
+) -> Result<u64, Unreadable> {
+    let begin_ns = clock::thread_cpu_ns();
     threads.retain(|(pid, _), _| pids.contains(pid));
     for &pid in pids {
         let tasks = root.process(pid, "task");
@@ -116,7 +120,7 @@ pub(super) fn scan<T>(
             threads.entry((pid, tid)).or_insert_with(|| open(tasks.join(tid.to_string())));
         }
     }
-    Ok(())
+    Ok((clock::thread_cpu_ns() - begin_ns).saturating_mul(SCAN_COST_SHARE))
 }
 
 struct Threads {
@@ -183,8 +187,8 @@ impl Source for Threads {
                 (Whose::Client, None) => (&own[..], CLIENT_SCAN_NS),
                 (Whose::Server, _) => (round.server()?.pids(), SCAN_NS),
             };
-            scan(&self.root, pids, &mut self.threads, Files::below)?;
-            self.scan_due_ns = round.due_ns + every_ns;
+            let rest_ns = scan(&self.root, pids, &mut self.threads, Files::below)?;
+            self.scan_due_ns = round.due_ns + every_ns.max(rest_ns);
         }
         let times = self.read_all()?;
         Ok(match self.whose {
@@ -210,6 +214,8 @@ impl Threads {
             })?;
             let unread = self.with_unread(&ran_ns);
             if !unread.is_empty() {
+                // Threads that are not known yet may have used it.
+                self.scan_due_ns = 0;
                 self.read_some(&mut ran_ns, |_, pid, files| {
                     files.read_in != round && unread.contains(&pid)
                 })?;

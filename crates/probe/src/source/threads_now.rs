@@ -277,8 +277,8 @@ impl Source for ThreadsNow {
     fn read(&mut self, round: &Round<'_>) -> Result<Data, Unreadable> {
         let pids = round.server()?.pids();
         if round.due_ns >= self.scan_due_ns {
-            threads::scan(&self.root, pids, &mut self.threads, Files::below)?;
-            self.scan_due_ns = round.due_ns + SCAN_NS;
+            let rest_ns = threads::scan(&self.root, pids, &mut self.threads, Files::below)?;
+            self.scan_due_ns = round.due_ns + SCAN_NS.max(rest_ns);
         }
         let mut learnt = Learnt::default();
         let mut now = Vec::with_capacity(self.threads.len().min(ThreadNow::ROUND_MAX));
