@@ -2,10 +2,11 @@
 //!
 //! The kernel is asked for TCP sockets of one state and one port and answers with a stream of
 //! `inet_diag_msg`. The oldest form of the question, `TCPDIAG_GETSOCK`, is the only one that asks
-//! for IPv4 and IPv6 in one walk over the table of connections. For a listener `rqueue` is the connections waiting to be accepted and `wqueue`
-//! the backlog; for a connection they are bytes not read and bytes not acknowledged, and an
-//! attribute holds `struct tcp_info`. Kernel: `net/ipv4/inet_diag.c`, `inet_diag_dump_icsk`;
-//! `net/ipv4/tcp.c`, `tcp_get_info`.
+//! for IPv4 and IPv6 in one walk over the table of connections. For a listener `rqueue` is the
+//! connections waiting to be accepted and `wqueue` the backlog; for a connection they are bytes not
+//! read and bytes not acknowledged, and an attribute holds `struct tcp_info`. Kernel:
+//! `net/ipv4/inet_diag.c`, `inet_diag_dump_compat` and `inet_diag_dump_icsk`; `net/ipv4/tcp.c`,
+//! `tcp_get_info`.
 //!
 //! Caveats. It covers only the network namespace of the calling thread. A queue of backlog 4 holds
 //! 5. The kernel walks its whole connection table even if few sockets match, so connections are

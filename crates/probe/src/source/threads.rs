@@ -263,7 +263,8 @@ impl Threads {
         Ok(())
     }
 
-    /// The processes that used more CPU time since the last round than their threads that were read.
+    /// The processes that used more CPU time since the last round than those of their threads that
+    /// were read.
     fn with_unread(&mut self, ran_ns: &BTreeMap<u32, u64>) -> BTreeSet<u32> {
         let pids: BTreeSet<u32> = self.threads.keys().map(|(pid, _)| *pid).collect();
         let mut unread = BTreeSet::new();
