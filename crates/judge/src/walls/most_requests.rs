@@ -10,7 +10,7 @@ use model::wall::WallId;
 /// A wall that holds requests: its id, how many requests it holds, and the evidence.
 struct Holder {
     wall: WallId,
-    count: fn(&Waiting) -> f64,
+    count: fn(&Case<'_>, &Waiting) -> f64,
     held: fn(&Case<'_>, &Waiting) -> Option<Seen>,
 }
 
@@ -18,31 +18,26 @@ struct Holder {
 const HOLDERS: [Holder; 4] = [
     Holder {
         wall: WallId::A4,
-        count: |waiting| waiting.threads(Doing::Timer),
+        count: |_, waiting| waiting.threads(Doing::Timer),
         held: limiter::held,
     },
     Holder {
         wall: WallId::A3,
-        count: |waiting| waiting.downstream.unwrap_or(0.0),
+        count: |_, waiting| waiting.downstream.unwrap_or(0.0),
         held: downstream::held,
     },
     Holder {
         wall: WallId::A1,
-        count: |waiting| waiting.on_one_futex,
+        count: |_, waiting| waiting.on_one_futex,
         held: application_lock::held,
     },
-    Holder {
-        wall: WallId::A2,
-        // The others wait unread for a place.
-        count: |waiting| waiting.unread + waiting.occupied(),
-        held: worker_pool::held,
-    },
+    Holder { wall: WallId::A2, count: worker_pool::requests, held: worker_pool::held },
 ];
 
 /// The wall at which most requests wait, whatever else is busy: the queue is where the wall is.
 pub(crate) fn at_most_requests(case: &Case<'_>) -> Option<(WallId, Seen)> {
     let waiting = Waiting::count(case).filter(|_| waits::of(case) != Waits::No)?;
-    let holds = |one: &&Holder| (one.count)(&waiting) >= MOST * waiting.in_flight;
+    let holds = |one: &&Holder| (one.count)(case, &waiting) >= MOST * waiting.in_flight;
     let seen = |one: &Holder| {
         let seen = (one.held)(case, &waiting)?;
         (!relations::is_explained(case, one.wall, &seen)).then_some((one.wall, seen))

@@ -98,12 +98,8 @@ fn by_threads(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
             asleep,
             "with the unread requests, all requests in flight",
         )
-    } else if let Some(places) = waiting.all_places(case, asleep) {
-        waiting.with_places(&format!("threads asleep {how}"), asleep, places)
-    } else if is_nobody_left(waiting, asleep) {
-        with_nobody_left(waiting, (asleep, how))
     } else {
-        return None;
+        held(case, waiting)?
     };
     let mut seen = seen;
     if light.is_none_or(|explained| explained > EXPLAINED_MAX) {
@@ -125,12 +121,26 @@ fn by_threads(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     )))
 }
 
-/// The requests that wait unread for a place while most places are held by threads that sleep,
-/// whatever else is busy: a thread that waits for a CPU holds its place longer, but is no new one.
-pub(super) fn held(_: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
+/// The requests that wait for a place while most places are held by threads that sleep, whatever
+/// else is busy: a thread that waits for a CPU holds its place longer, but is no new one.
+pub(super) fn held(case: &Case<'_>, waiting: &Waiting) -> Option<Seen> {
     let (asleep, how) = most_asleep(waiting);
-    let is_it = asleep >= 0.5 && is_nobody_left(waiting, asleep);
-    is_it.then(|| with_nobody_left(waiting, (asleep, how)))
+    if asleep < 0.5 {
+        return None;
+    }
+    if let Some(places) = waiting.all_places(case, asleep) {
+        return Some(waiting.with_places(&format!("threads asleep {how}"), asleep, places));
+    }
+    is_nobody_left(waiting, asleep).then(|| with_nobody_left(waiting, (asleep, how)))
+}
+
+/// The requests in places and before them: those that wait unread or, where all places are known to
+/// be taken, wherever they wait.
+pub(super) fn requests(case: &Case<'_>, waiting: &Waiting) -> f64 {
+    match waiting.all_places(case, most_asleep(waiting).0) {
+        Some(_) => waiting.in_flight,
+        None => waiting.unread + waiting.occupied(),
+    }
 }
 
 /// Whether A2 is seen, and the sleepers hold requests that the server has read: a thread that
@@ -345,11 +355,36 @@ pub(super) mod tests {
 
     /// Eight in flight at 1000/s, and a level with one request of 3 ms: three are in work.
     fn over_a_ramp(fixture: &Fixture) -> Test {
+        asked_over_a_ramp(fixture, super::test)
+    }
+
+    fn asked_over_a_ramp<T>(fixture: &Fixture, ask: impl Fn(&Case<'_>) -> T) -> T {
         let mut light = Fixture::point(1, 333.0);
         light.service_ns.mean = Some(3_000_000);
         let half = Fixture::point(4, 990.0);
         let ramp = [&light, &half, &fixture.point];
-        super::test(&Case { ramp: &ramp, ..fixture.case() })
+        ask(&Case { ramp: &ramp, ..fixture.case() })
+    }
+
+    /// A runtime that reads every request at once: five wait in its memory.
+    #[test]
+    fn a_pool_with_its_queue_in_memory_is_the_wall_beside_a_neighbour_too() {
+        let mut fixture = pool();
+        fixture.server.as_mut().unwrap().cpus_allowed = vec![0];
+        fixture.trial.cpus = vec![1];
+        fixture.cpu(0, 0.99);
+        fixture.unread_at_server(0.0);
+        let sleeper = |tid| (tid, 0.1, Doing::Timer, None);
+        let reader = (4, 0.01, Doing::Events, None);
+        fixture.doing(&[sleeper(1), sleeper(2), sleeper(3), reader]);
+        fixture.check_gates();
+        let holder = |fixture: &Fixture| {
+            let ask = |case: &Case<'_>| crate::walls::at_most_requests(case).map(|(wall, _)| wall);
+            asked_over_a_ramp(fixture, ask)
+        };
+        assert_eq!(holder(&fixture), Some(WallId::A2));
+        fixture.doing(&[sleeper(1), reader]);
+        assert_eq!(holder(&fixture), None, "one place of three is taken");
     }
 
     #[test]
