@@ -13,6 +13,7 @@ mod client_files;
 mod client_link;
 mod client_packets;
 mod client_ports;
+mod client_receive_cpu;
 mod cpu_mask;
 mod delayed_ack;
 mod downstream_pool;
@@ -49,6 +50,7 @@ mod slow_acceptor;
 mod spin_lock;
 mod storage;
 mod syn_queue;
+mod time_wait_cap;
 mod tracking_table;
 
 /// Every scenario of the lab, in the order of the table.
@@ -56,12 +58,14 @@ pub const LAB: &[&Scenario] = &[
     &little_load::SCENARIO,
     &sleeping_server::SCENARIO,
     &round_trip::SCENARIO,
+    &time_wait_cap::SCENARIO,
     &generator_quota::SCENARIO,
     &generator_neighbour::SCENARIO,
     &generator_loop::SCENARIO,
     &late_generator::SCENARIO,
     &client_link::SCENARIO,
     &client_packets::SCENARIO,
+    &client_receive_cpu::SCENARIO,
     &client_ports::SCENARIO,
     &client_files::SCENARIO,
     &burst_credit::SCENARIO,

@@ -137,19 +137,24 @@ impl<'a> Case<'a> {
         self.observed.far.is_none() && self.server_host.is_some()
     }
 
+    /// Whether generator and server run under one kernel. A probe whose monotonic clock equals
+    /// ours, within the error, runs under the same kernel, because two hosts do not boot at the
+    /// same instant. This tells namespaces of one machine from two machines.
+    pub fn is_one_kernel(&self) -> bool {
+        let is_exact = |clock: &ClockOffset| clock.error_ns < SAME_CLOCK_NS;
+        let clock = self.clock.filter(|clock| is_exact(clock));
+        let is_same = clock.is_some_and(|clock| clock.offset_ns.unsigned_abs() <= clock.error_ns);
+        self.is_one_host() || is_same
+    }
+
     /// Whether the generator may run on CPUs that the server may use.
     pub fn shares_cpus(&self) -> bool {
         self.uses(&self.server_cpus().unwrap_or_default())
     }
 
-    /// Whether the generator may run on one of these CPUs of the server's host. A probe whose
-    /// monotonic clock equals ours, within the error, runs under the same kernel, because two hosts
-    /// do not boot at the same instant. This tells namespaces of one machine from two machines.
+    /// Whether the generator may run on one of these CPUs of the server's host.
     fn uses(&self, cpus: &[u32]) -> bool {
-        let is_exact = |clock: &ClockOffset| clock.error_ns < SAME_CLOCK_NS;
-        let clock = self.clock.filter(|clock| is_exact(clock));
-        let is_same = clock.is_some_and(|clock| clock.offset_ns.unsigned_abs() <= clock.error_ns);
-        (self.is_one_host() || is_same) && self.client_cpus().iter().any(|cpu| cpus.contains(cpu))
+        self.is_one_kernel() && self.client_cpus().iter().any(|cpu| cpus.contains(cpu))
     }
 
     /// CPUs the workers may run on.

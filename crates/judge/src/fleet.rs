@@ -31,6 +31,7 @@ pub(crate) fn apply(mut verdict: Verdict, point: &Point) -> Verdict {
     verdict.confidence = confidence(&limited, wall);
     (verdict.wall, verdict.side) = (Named::Wall(wall), Side::Client);
     verdict.name = name(wall);
+    verdict.sentence = Some(format!("{}: {who}", wall.reason()));
     verdict.also.clear();
     verdict.alternatives.clear();
     if let Some(ceiling) = &mut verdict.ceiling {

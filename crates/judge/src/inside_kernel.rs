@@ -263,7 +263,7 @@ fn by_whom(mut verdict: Verdict, threads: &ThreadWaits, seconds: f64) -> Verdict
         {
             // What it wanted its CPUs for remains.
             verdict.also.clear();
-            verdict.sentence = None;
+            verdict.sentence = Some(wall.reason().to_string());
             verdict.name = wall.name().to_string();
         }
         if matches!(verdict.confidence, Confidence::Probable | Confidence::CoLimited) {

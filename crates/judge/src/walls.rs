@@ -10,6 +10,7 @@
 
 mod accept_queue;
 mod application_lock;
+mod between_hosts;
 mod blocked_log;
 mod client_cpu;
 mod client_files;
@@ -18,6 +19,7 @@ mod client_neighbours;
 mod client_packets;
 mod client_ports;
 mod client_reads;
+mod client_receive_cpu;
 mod client_thread;
 mod conntrack;
 mod cpu_mask;
@@ -30,8 +32,10 @@ mod limiter;
 mod memory;
 mod most_requests;
 mod neighbours;
+mod nic_ring;
 mod not_a_rate;
 mod offered_rate;
+mod orphans;
 mod packet_loss;
 mod packet_rate;
 mod pauses;
@@ -46,6 +50,8 @@ mod server_ports;
 mod server_thread;
 mod short_connections;
 mod socket_buffer;
+mod socket_memory;
+mod softirq_budget;
 mod spinning;
 mod stolen_cpu;
 mod storage;
@@ -134,8 +140,8 @@ pub struct Seen {
     pub findings: Vec<Finding>,
     /// The evidence against it.
     pub against: Vec<String>,
-    /// What happens at the wall: the thing and its number, as a sentence without its stop. Where it
-    /// is absent, the wall's reason is said with its first evidence.
+    /// What happens at the wall: the thing and its number, as a sentence without its stop. Absent
+    /// only from what is no wall by itself.
     pub sentence: Option<String>,
     /// What moves it, where the case says more than [`WallId::fix`].
     pub fix: Option<String>,
@@ -342,6 +348,10 @@ pub const COUNTED: WallGroup = WallGroup {
         wall!(C5, client_link).needs(Needs::Engine).follows(&[Resource::ResponseBytes]),
         wall!(C6, client_packets).follows(&[Resource::Connections]),
         wall!(K5, receive_backlog),
+        wall!(K6, softirq_budget),
+        wall!(K7, nic_ring),
+        wall!(K11, socket_memory),
+        wall!(K13, orphans).needs(Needs::Engine),
         wall!(A5, pauses).needs(Needs::Engine).timed(pauses::is_reported),
     ],
 };
@@ -361,6 +371,7 @@ pub const MEASUREMENT: WallGroup = WallGroup {
 pub const CLIENT: WallGroup = WallGroup {
     walls: &[
         wall!(C11, client_neighbours),
+        wall!(C10, client_receive_cpu),
         wall!(C4, late_generator).needs(Needs::Engine),
         wall!(C1, client_cpu).predicts(CLIENT_CPU),
         wall!(C2, client_thread).predicts(CLIENT_LOOPS),
@@ -397,8 +408,13 @@ pub const APPLICATION: WallGroup = WallGroup {
 };
 
 /// Walls between the hosts, while neither host is busy.
-pub const PATH: WallGroup =
-    WallGroup { walls: &[wall!(N2, packet_loss), wall!(K12, socket_buffer)] };
+pub const PATH: WallGroup = WallGroup {
+    walls: &[
+        wall!(N2, packet_loss),
+        wall!(N5, between_hosts).needs(Needs::Engine),
+        wall!(K12, socket_buffer),
+    ],
+};
 
 /// Not a wall: the load itself is the limit.
 pub const OFFERED: WallGroup = WallGroup {
@@ -437,6 +453,11 @@ pub fn client_near_limit(case: &Case<'_>) -> Option<(WallId, Seen)> {
         percent(load),
         "over 90 %: close to its limit",
     );
+    let seen = seen.saying(format!(
+        "{} of the generator has work in {} of its time",
+        hottest.name,
+        percent(load)
+    ));
     let seen = seen.next("give the generator more CPUs (--cpus, -t), or a second host");
     Some((if has_spare_cpus { WallId::C2 } else { WallId::C1 }, seen))
 }

@@ -239,8 +239,8 @@ pub struct Verdict {
     pub against: Vec<String>,
     /// Walls this version cannot test, or could not test in this run.
     pub not_tested: Vec<WallId>,
-    /// What happens at the wall: the thing and its number, as a sentence without its stop. Absent
-    /// where the wall's own words and its first evidence say it.
+    /// What happens at the named wall: the thing and its number, as a sentence without its stop.
+    /// Absent where no wall is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentence: Option<String>,
     /// What moves the wall, where the evidence says more than the wall's own words: a number, a

@@ -18,7 +18,7 @@ use model::subject::Account;
 use model::tick::ErrorClass;
 pub(crate) use model::units::show_percent as percent;
 use model::units::{NS_PER_S, show_count, show_part};
-use model::verdict::{Ceiling, Confidence, Evidence, Gate, IntervalKind, Named, Verdict};
+use model::verdict::{Ceiling, Confidence, Gate, IntervalKind, Named, Verdict};
 use model::visit;
 pub(crate) use model::visit::{rate_asked, rate_of};
 use model::wall::{Side, WallId};
@@ -457,39 +457,20 @@ pub(crate) fn wall_phrase(verdict: &Verdict) -> String {
     }
 }
 
-/// What happens at a wall, with its number. Where the verdict has no sentence for it: the reason in
-/// plain words, and the first figure it rests on; that a rate no longer grows is the same for all
-/// walls.
+/// What happens at a wall, with its number. A record whose verdict has no sentence for it gets the
+/// wall's own words.
 pub(crate) fn reason_phrase(verdict: &Verdict) -> String {
     if let Some(sentence) = &verdict.sentence {
         return sentence.clone();
     }
-    let also = verdict.also.iter().map(|wall| format!("; {}", wall.reason()));
-    let reason = verdict.reason().unwrap_or(&verdict.name).to_string() + &also.collect::<String>();
-    let is_shape = |one: &&Evidence| one.source == "ramp" && one.read == ["rate"];
-    let own = verdict.evidence.iter().find(|one| !is_shape(one));
-    match own.or(verdict.evidence.first()) {
-        Some(first) if first.field == Evidence::FINDING => format!("{reason}: {}", first.value),
-        Some(first) => format!("{reason}: {}", paired(&first.field, &first.value)),
-        None => reason,
-    }
+    let also: String = verdict.also.iter().map(|wall| format!("; {}", wall.reason())).collect();
+    format!("{}{also}", verdict.reason().unwrap_or(&verdict.name))
 }
 
 /// The codes of the walls of a verdict, and how sure it is: `S3, probable`.
 pub(crate) fn wall_code(verdict: &Verdict) -> String {
     let also: String = verdict.also.iter().map(|wall| format!(" and {wall}")).collect();
     format!("{}{also}, {}", verdict.wall.word(), verdict.confidence.word())
-}
-
-/// Field and value of evidence; of several, each field with its value.
-fn paired(field: &str, value: &str) -> String {
-    let (fields, values): (Vec<_>, Vec<_>) =
-        (field.split("; ").collect(), value.split("; ").collect());
-    if fields.len() != values.len() {
-        return format!("{field} {value}");
-    }
-    let pairs = fields.iter().zip(values).map(|(field, value)| format!("{field} {value}"));
-    pairs.collect::<Vec<_>>().join(", ")
 }
 
 /// The wall of a point in a column: its name and id, `-` for none, and a question mark
@@ -638,16 +619,13 @@ mod tests {
     use model::verdict::CeilingKind;
 
     #[test]
-    fn the_reason_of_a_wall_is_not_that_the_rate_is_flat() {
-        let mut verdict = fixtures::ramp_quota().record.verdict;
-        let own = verdict.evidence[0].clone();
-        let (source, field) = ("ramp".to_string(), "change of the rate with load".to_string());
-        let (read, value) = (vec!["rate".to_string()], "+0.1 %".to_string());
-        let shape = Evidence { source, field, read, value, ..own.clone() };
-        verdict.evidence = vec![shape.clone(), own.clone()];
-        assert!(reason_phrase(&verdict).contains(&own.value), "{}", reason_phrase(&verdict));
-        verdict.evidence = vec![shape];
-        assert!(reason_phrase(&verdict).contains("change of the rate"), "nothing else is known");
+    fn a_wall_without_a_sentence_has_its_own_words() {
+        let mut verdict = fixtures::co_limited().record.verdict;
+        verdict.sentence = Some("two things happen".to_string());
+        assert_eq!(reason_phrase(&verdict), "two things happen");
+        verdict.sentence = None;
+        let words = reason_phrase(&verdict);
+        assert_eq!(words, format!("{}; {}", WallId::S1.reason(), WallId::C2.reason()));
     }
 
     #[test]

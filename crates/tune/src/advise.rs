@@ -87,7 +87,29 @@ fn stands_out(prediction: &Prediction, signals: &Signals) -> bool {
 /// plans have the same.
 pub fn prediction(knob: &Knob, signals: &Signals) -> Prediction {
     let predicted = beside_the_point(knob, signals, (knob.predict)(signals));
-    without_ground(signals, behind_the_generator(knob, signals, predicted))
+    let predicted = too_wide(knob, signals, behind_the_generator(knob, signals, predicted));
+    without_ground(signals, predicted)
+}
+
+/// More than this gain, and a loss beyond the noise: such an interval says nothing.
+const DOUBLED: f64 = 1.0;
+
+/// A knob that may as well halve as double the rate is no proposal, unless it is the remedy for the
+/// wall that was named: then that wall is the reason to try it.
+fn too_wide(knob: &Knob, signals: &Signals, predicted: Prediction) -> Prediction {
+    let is_remedy =
+        matches!(signals.wall, Some(Named::Wall(wall)) if knob.relieves.contains(&wall));
+    let (Some(low), Some(high)) = (predicted.low, predicted.high) else { return predicted };
+    if is_remedy || low >= -predict::noise(signals) || high <= DOUBLED {
+        return predicted;
+    }
+    let why = format!(
+        "from {:+.0} % to {:+.0} % says nothing, and it is no remedy for a wall that was named; {}",
+        100.0 * low,
+        100.0 * high,
+        predicted.arithmetic
+    );
+    Prediction::unknown(why, &predicted.reconsider)
 }
 
 /// Share of the server's CPUs from which other processes disturb a prediction.

@@ -146,6 +146,8 @@ fn co_limited(mut verdict: Verdict, wall: WallId, with: Resource) -> Verdict {
     let other = wall_of(with);
     if other != wall && !verdict.also.contains(&other) {
         verdict.also.push(other);
+        let own = verdict.sentence.take().unwrap_or_else(|| wall.reason().to_string());
+        verdict.sentence = Some(format!("{own}; {}", other.reason()));
     }
     verdict.name = format!("{} and {} together", wall.name(), other.name());
     verdict.confidence = Confidence::CoLimited;
@@ -190,7 +192,7 @@ fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
             verdict.wall = Named::Wall(wall);
             verdict.name = wall.name().to_string();
             verdict.side = wall.side();
-            (verdict.sentence, verdict.fix) = (None, None);
+            (verdict.sentence, verdict.fix) = (Some(followed(wall, made)), None);
             // The experiment is one family of evidence; the evidence against stays in the record.
             verdict.confidence = Confidence::Probable;
             set_kind(&mut verdict, wall.side());
@@ -206,6 +208,13 @@ fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
         Some(Named::Unknown) | None => narrow(&mut verdict, made),
     }
     verdict
+}
+
+/// What happens at a wall that only experiments show: which changes the rate followed.
+fn followed(wall: WallId, made: &[Perturbation]) -> String {
+    let limits = made.iter().filter(|one| response(one) == Says::Limits);
+    let names: Vec<_> = limits.map(|one| one.resource.name()).collect();
+    format!("{}: the rate followed {}", wall.reason(), names.join(" and "))
 }
 
 /// No wall is named; the verdict lists what was excluded and what was not tried.

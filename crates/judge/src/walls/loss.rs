@@ -1,9 +1,29 @@
-//! Packets that were lost: how many, and where. Shared by N2, K5 and A7.
+//! Packets that were lost: how many, where, and how long requests waited for them. Shared by N2, N5,
+//! K5, K7, K11 and A7.
 
 use super::conntrack::has_lost_races;
 use crate::case::Case;
+use model::units::NS_PER_S;
 use observe::{Observed, QdiscUse};
 use std::collections::BTreeMap;
+
+/// The shortest time after which Linux sends a segment again without other signs of loss
+/// (TCP_RTO_MIN).
+pub(super) const SHORTEST_RETRY_NS: u64 = 200_000_000;
+
+/// Share of the time of all requests that goes by in waits for lost segments, from which the loss
+/// limits: without it the rate would be up to 1 / (1 - 0.1), 11 % higher.
+pub(super) const WAITED_MIN: f64 = 0.10;
+
+/// Share of the time of all requests (requests in flight x window, by Little's law) in which they
+/// waited for lost segments, if each of these was sent again after the shortest time. It is less
+/// than that where the other side asks for them at once, as in long responses. None without a count
+/// of requests in flight.
+pub(super) fn waited_for(case: &Case<'_>, segments: u64) -> Option<f64> {
+    let all_s = case.point.in_flight.mean? * case.window_s();
+    let waited_s = segments as f64 * SHORTEST_RETRY_NS as f64 / NS_PER_S as f64;
+    (all_s > 0.0).then(|| (waited_s / all_s).min(1.0))
+}
 
 /// Segments sent again in the window because one was lost, and segments sent. Not repeated SYNs,
 /// and not those of which the other side says that it got them twice (RFC 2883): nothing was lost

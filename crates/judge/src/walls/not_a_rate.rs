@@ -23,7 +23,7 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::NotSeen;
     }
     let striking = gates::striking(case.point, Figure::Rate);
-    let Some(seen) = evidence(striking) else { return Test::NotSeen };
+    let Some(seen) = evidence(striking, WallId::M1) else { return Test::NotSeen };
     // A longer run does not mend a server that responds twice.
     Test::Seen(match bytes::advice(case.point) {
         Some(advice) => seen.fixed_by(advice),
@@ -37,17 +37,19 @@ pub(super) fn broken(case: &Case<'_>, wall: WallId) -> Option<Seen> {
         let mut listed = GATES.iter().filter(|listed| listed.id == gate.id);
         gate.ok == Some(false) && listed.any(|listed| listed.breaks == wall)
     };
-    evidence(case.point.gates.iter().filter(shows))
+    evidence(case.point.gates.iter().filter(shows), wall)
 }
 
-fn evidence<'a>(broken: impl Iterator<Item = &'a Gate>) -> Option<Seen> {
+/// The first gate that is broken says what is wrong.
+fn evidence<'a>(broken: impl Iterator<Item = &'a Gate>, wall: WallId) -> Option<Seen> {
     let add = |seen: Seen, gate: &Gate| {
         let (source, rule) = (format!("gate {}", gate.id), format!("holds: {}", gate.bound));
         let (family, field) = (Family::HardCounter, Evidence::FINDING);
         seen.with(family, "client", &source, field, gate.why.clone(), &rule)
     };
     let seen = broken.fold(Seen::default(), add);
-    (!seen.findings.is_empty()).then_some(seen)
+    let first = seen.findings.first()?.evidence.value.clone();
+    Some(seen.saying(format!("{}: {first}", wall.reason())))
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@
 //! Reason: packets are lost on the way
 //! Fix: lower the rate (-R): loss that stays comes from the path
 
-use super::{Family, Seen, Test, loss};
+use super::loss::{self, SHORTEST_RETRY_NS};
+use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use model::units::show_ns;
 
@@ -26,8 +27,6 @@ const COUNT_MIN: u64 = 10;
 /// Drops on the hosts, over segments sent again, that explain the loss. Hosts also drop packets
 /// that are not part of the load, such as frames of unknown protocols.
 const LOCATED_MIN: f64 = 0.5;
-/// The shortest time after which Linux sends a segment again without other signs of loss.
-const SHORTEST_RETRY_NS: u64 = 200_000_000;
 
 pub fn test(case: &Case<'_>) -> Test {
     let (Some(server), Some(near)) = (case.server_side(), &case.observed.tcp) else {

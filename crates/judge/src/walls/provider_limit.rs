@@ -85,10 +85,21 @@ pub fn test(case: &Case<'_>) -> Test {
         seen = seen.at(Side::Client, "provider allowance of the client");
         fix = "for the generator, use an instance with a larger network allowance, or more of them";
     }
+    let sentence = sentence(&seen, of_client);
     Test::Seen(
-        seen.fixed_by(fix)
+        seen.saying(sentence)
+            .fixed_by(fix)
             .next("find out which one: several requests at once (-p), or shorter responses"),
     )
+}
+
+/// Which counters rose, and by how much.
+fn sentence(seen: &Seen, of_client: bool) -> String {
+    let host = if of_client { "the generator's host" } else { "the host" };
+    let evidence = seen.findings.iter().map(|one| &one.evidence);
+    let of_driver = evidence.filter(|one| one.read == ["drivers"]);
+    let rose: Vec<_> = of_driver.map(|one| format!("{} ({})", one.value, one.field)).collect();
+    format!("the provider of {host} holds packets back: {}", rose.join(", "))
 }
 
 /// Whether the driver of a host counts what its provider holds back.

@@ -54,15 +54,20 @@ const OF_THE_HOST: &[WallId] = &[
     WallId::C5,
     WallId::C6,
     WallId::K5,
+    WallId::K11,
     WallId::A5,
 ];
 /// The generator at its limit.
-const GENERATOR: &[WallId] = &[WallId::C11, WallId::C4, WallId::C1, WallId::C2, WallId::C9];
+const GENERATOR: &[WallId] =
+    &[WallId::C11, WallId::C10, WallId::C4, WallId::C1, WallId::C2, WallId::C9];
 
 /// The whole relation.
 const ROWS: &[Row] = &[
     // A server that lacks CPU time accepts late.
     row(WallId::K1, Relation::ExplainedBy, &[WallId::S1, WallId::S2, WallId::S4, WallId::S6]),
+    // A full CPU does not empty a ring.
+    row(WallId::K6, Relation::ExplainedBy, &[WallId::S1]),
+    row(WallId::K7, Relation::ExplainedBy, &[WallId::K4, WallId::S1]),
     // A server that may open no more files accepts nothing.
     row(WallId::A2, Relation::ExplainedBy, &[WallId::K3]),
     // In closed loop a generator without CPU time is late.

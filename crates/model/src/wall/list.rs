@@ -45,7 +45,7 @@ walls! {
         "the generator reads responses too slowly" =>
         "give the generator more CPUs (--cpus, -t) or a second host",
     C10 "client receive softirq":
-        "one CPU of the generator takes in all packets" =>
+        "one CPU of the generator takes in most packets" =>
         "spread receive work over its CPUs: more queues (ethtool -L), or RPS (rps_cpus)",
     C11 "a neighbour on the generator's CPUs":
         "other processes use the generator's CPUs" =>
@@ -63,8 +63,8 @@ walls! {
         "the provider of the host holds packets back" =>
         "use an instance with a larger network allowance, or more instances",
     N5 "between the hosts":
-        "something between the hosts limits" =>
-        "measure from the server's own network",
+        "something between the hosts drops new connections" =>
+        "look for a limit of a firewall, NAT or load balancer between the hosts, or a packet filter",
     K1 "accept queue":
         "the server accepts connections too slowly, and its accept queue overflows" =>
         "accept faster: more acceptors, or one listener per worker with SO_REUSEPORT",
@@ -81,11 +81,11 @@ walls! {
         "a CPU's queue of received packets overflows" =>
         "raise net.core.netdev_max_backlog fourfold, and see whether the rate follows",
     K6 "softirq budget":
-        "the kernel stops taking in packets before all are taken" =>
-        "raise net.core.netdev_budget",
+        "the kernel stops taking in packets before all are taken, and runs threads instead" =>
+        "raise net.core.netdev_budget and netdev_budget_usecs, or keep threads from that CPU",
     K7 "NIC ring":
         "the network card drops packets, because its ring is full" =>
-        "lengthen the ring (ethtool -G)",
+        "lengthen the ring (ethtool -G), or spread its work over more queues (ethtool -L)",
     K8 "server link bandwidth":
         "the server's link is full" =>
         "compress, use a faster link, or raise its queueing discipline's limit (tc qdisc show)",
@@ -97,13 +97,13 @@ walls! {
         "raise net.netfilter.nf_conntrack_max, or exempt the port from tracking (notrack)",
     K11 "socket memory":
         "sockets use all the memory that they may" =>
-        "raise net.ipv4.tcp_mem",
+        "raise net.ipv4.tcp_mem, or use fewer connections or shorter responses",
     K12 "socket buffer":
         "a response does not fit into the socket's buffer" =>
         "set a larger SO_SNDBUF in the server, or none; or raise tcp_wmem",
-    K13 "TIME_WAIT or orphan cap":
-        "too many closed connections are kept" =>
-        "raise net.ipv4.tcp_max_tw_buckets and tcp_max_orphans",
+    K13 "orphan cap":
+        "too many connections that the server has closed still have data to send" =>
+        "raise net.ipv4.tcp_max_orphans, or keep connections open",
     K14 "uneven listeners or queues":
         "some workers of the server are full while others are idle" =>
         "spread the same load over more connections (-c)",

@@ -133,6 +133,23 @@ fn nothing_is_proposed_without_a_wall_or_on_a_busy_host() {
     assert_eq!((advice.worth.len(), advice.nothing_because), (2, None));
 }
 
+/// It may halve the rate or nearly triple it.
+#[test]
+fn an_interval_from_a_loss_to_more_than_twice_is_no_proposal() {
+    const WIDE: Knob = knob("wide", &[WallId::S4], |_| {
+        Prediction::bounded(-0.5, Some(1.867), "threads wait".to_string(), "")
+    });
+    const NARROW: Knob =
+        knob("narrow", &[WallId::S4], |_| Prediction::bounded(-0.5, Some(0.9), String::new(), ""));
+    let advice = advise_on(&[&WIDE, &NARROW, &OPEN], &signals(WallId::S1), &asked());
+    assert_eq!(ids(&advice.worth), ["open", "narrow"]);
+    assert_eq!(ids(&advice.unknown), ["wide"]);
+    let words = &advice.unknown[0].prediction.arithmetic;
+    assert!(words.starts_with("from -50 % to +187 % says nothing"), "{words}");
+    let remedy = advise_on(&[&WIDE], &signals(WallId::S4), &asked());
+    assert_eq!(ids(&remedy.worth), ["wide"], "the wall that it moves was named");
+}
+
 #[test]
 fn nothing_is_advised_where_no_wall_was_reached() {
     let none = Signals { wall: Some(Named::None), ..Signals::default() };

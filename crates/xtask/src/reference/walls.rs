@@ -25,6 +25,26 @@ const WORDS: [&str; 3] = ["Name", "Reason", "Fix"];
 /// The letters of the sides, in the order of the list.
 const SIDES: &str = "MCNKSA";
 
+/// What would show the walls that no reading proves.
+const WOULD_PROVE: [(&str, &str); 3] = [
+    (
+        "N3",
+        "the bytes of each connection. A run with one connection beside one with four shows it.",
+    ),
+    (
+        "S8",
+        "cycles and cache misses of the processor's counters (perf), which most virtual machines \
+         do not have. A rate that stays with half of the CPUs (`--confirm --may-touch-server`) \
+         points to it.",
+    ),
+    (
+        "S9",
+        "throttle counts of the CPUs, and times in their idle states. The lowest clock of each CPU \
+         is read, but all CPUs together never reach the highest clock of one. A test of the knobs \
+         `cpu-clock` and `cpu-idle` shows it.",
+    ),
+];
+
 /// A wall.
 struct Wall {
     id: String,
@@ -51,13 +71,15 @@ pub fn page(tree: &Tree) -> Result<String> {
     let mut page = top(
         "Walls",
         "The walls that this version can name, and at the end those that it cannot test, which \
-         every verdict lists as not tested. Utilisation alone names no wall: a counter, a queue or \
+         every verdict lists as not tested, with what would show them. Utilisation alone names no wall: a counter, a queue or \
          the shape of a ramp must agree with it.",
     );
     let mut untested = String::new();
     for Wall { id, name, reason, fix, docs } in walls(tree)? {
         let Some(mut docs) = docs else {
-            untested += &format!("- {id}, {name}\n");
+            let proof = WOULD_PROVE.iter().find(|(wall, _)| *wall == id);
+            let proof = proof.map_or(String::new(), |(_, what)| format!(": {what}"));
+            untested += &item(&format!("{id}, {name}{proof}"));
             continue;
         };
         for part in PARTS {
@@ -68,6 +90,11 @@ pub fn page(tree: &Tree) -> Result<String> {
         page += &section(&format!("{id}, {name}"), &format!("{docs}\n\n{printed}"));
     }
     Ok(page + "\n## Walls without a test\n\n" + &untested)
+}
+
+/// An item of a list, wrapped.
+fn item(text: &str) -> String {
+    format!("- {}\n", wrapped(text).trim_end().replace('\n', "\n  "))
 }
 
 /// All walls in the order of the list: those with a file, and the others as the list has them.
