@@ -1,8 +1,8 @@
 //! N5: something between the hosts lets new connections through only sometimes.
 //!
-//! Signals: SYNs that the generator's host sent again, SYNs that the server's host refused, SYN-ACKs
-//! that it sent again, data sent again on both hosts, drops at every place of both hosts where
-//! packets can be dropped.
+//! Signals: SYNs that the generator's host sent again, SYNs that the server's host refused,
+//! SYN-ACKs that it sent again, data sent again on both hosts, drops at every place of both hosts
+//! where packets can be dropped.
 //! Rule: connecting was slow (SYNs were sent again), failed or was not done; the repeated SYNs cost
 //! at least 10 % of the time of all connections, at 1 s each (the first retry); the server's host
 //! refused or dropped less than half as many, sent hardly any SYN-ACK again, and both hosts dropped
@@ -14,7 +14,7 @@
 //! Source: Linux networking/snmp_counter.rst, RFC 6298 section 2.1 (the first timeout).
 //! Name: between the hosts
 //! Reason: something between the hosts drops new connections
-//! Fix: look for a limit of a firewall, NAT or load balancer between the hosts, or a packet filter
+//! Fix: look for a limit of a firewall, NAT or load balancer, or for a packet filter
 
 use super::accept_queue::{connecting_is_slow, with_slow_connects};
 use super::loss::{self, WAITED_MIN};

@@ -1,5 +1,5 @@
-//! Packets that were lost: how many, where, and how long requests waited for them. Shared by N2, N5,
-//! K5, K7, K11 and A7.
+//! Packets that were lost: how many, where, and how long requests waited for them. Shared by N2,
+//! N5, K5, K6, K7, K11 and A7.
 
 use super::conntrack::has_lost_races;
 use crate::case::Case;

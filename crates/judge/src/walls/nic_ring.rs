@@ -12,7 +12,8 @@
 //! allowance), N2 (loss on the way, without such drops).
 //! Confirm: a longer ring ends the drops of bursts; drops that stay show that the CPU which empties
 //! the ring is the wall.
-//! Source: Linux networking/statistics.rst (rx_missed_errors, rx_fifo_errors), ethtool(8), RFC 6298.
+//! Source: Linux networking/statistics.rst (rx_missed_errors, rx_fifo_errors), ethtool(8),
+//! RFC 6298.
 //! Name: NIC ring
 //! Reason: the network card drops packets, because its ring is full
 //! Fix: lengthen the ring (ethtool -G), or spread its work over more queues (ethtool -L)

@@ -10,8 +10,8 @@
 //! which, so the number of cut rounds times the one must be half of the packets, and times the
 //! other half of the window. Rounds that end early alone limit nothing: the next one takes the
 //! rest, at once where the CPU has time.
-//! Mimics: K7 (bursts, with a CPU that has time), K4 (a CPU full of interrupts: a longer round gains
-//! nothing), S1 (all CPUs are full; looked at first).
+//! Mimics: K7 (bursts, with a CPU that has time), K4 (a CPU full of interrupts: a longer round
+//! gains nothing), S1 (all CPUs are full; looked at first).
 //! Confirm: twice the budget, or no threads on that CPU, ends the drops, and the rate rises.
 //! Source: Linux net/core/dev.c (net_rx_action), admin-guide/sysctl/net.rst.
 //! Name: softirq budget

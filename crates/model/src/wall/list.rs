@@ -64,7 +64,7 @@ walls! {
         "use an instance with a larger network allowance, or more instances",
     N5 "between the hosts":
         "something between the hosts drops new connections" =>
-        "look for a limit of a firewall, NAT or load balancer between the hosts, or a packet filter",
+        "look for a limit of a firewall, NAT or load balancer, or for a packet filter",
     K1 "accept queue":
         "the server accepts connections too slowly, and its accept queue overflows" =>
         "accept faster: more acceptors, or one listener per worker with SO_REUSEPORT",

@@ -71,8 +71,8 @@ pub fn page(tree: &Tree) -> Result<String> {
     let mut page = top(
         "Walls",
         "The walls that this version can name, and at the end those that it cannot test, which \
-         every verdict lists as not tested, with what would show them. Utilisation alone names no wall: a counter, a queue or \
-         the shape of a ramp must agree with it.",
+         every verdict lists as not tested, with what would show them. Utilisation alone names no \
+         wall: a counter, a queue or the shape of a ramp must agree with it.",
     );
     let mut untested = String::new();
     for Wall { id, name, reason, fix, docs } in walls(tree)? {
@@ -94,7 +94,17 @@ pub fn page(tree: &Tree) -> Result<String> {
 
 /// An item of a list, wrapped.
 fn item(text: &str) -> String {
-    format!("- {}\n", wrapped(text).trim_end().replace('\n', "\n  "))
+    let mut lines = vec!["-".to_string()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("never empty");
+        if line.chars().count() + 1 + word.chars().count() > 100 {
+            lines.push(format!("  {word}"));
+        } else {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// All walls in the order of the list: those with a file, and the others as the list has them.
