@@ -430,10 +430,10 @@ mod tests {
         run.record.verdict.next = vec![command];
         for (wall, _) in model::wall::WallId::ALL {
             run.record.verdict.wall = model::verdict::Named::Wall(*wall);
+            run.record.verdict.sentence = Some(format!("{} 8 times", wall.reason()));
             let said = text(&run, Detail::Summary, Style::PLAIN);
             let whole = said.split_whitespace().collect::<Vec<_>>().join(" ");
-            let places =
-                [format!("Wall {}: throttled", wall.reason()), format!("Fix {}", wall.fix())];
+            let places = [format!("Wall {} 8 times", wall.reason()), format!("Fix {}", wall.fix())];
             let mut at = places.map(|text| whole.find(&text).expect(&text)).to_vec();
             at.push(whole.find(&format!("({wall}, probable) Next")).expect("the code is last"));
             assert!(at.is_sorted(), "{said}");
