@@ -135,6 +135,11 @@ mod tests {
             verdict.evidence[0].value,
             "client CPUs (C1): a1, a2 of 4; client late (C4): a3 of 4"
         );
+        let sentence = verdict.sentence.unwrap();
+        assert!(
+            sentence.ends_with(&verdict.evidence[0].value),
+            "not that of the server: {sentence}"
+        );
         let verdict = apply(undecided(), &agents(&[c1, None, None, None]));
         assert_eq!(verdict.wall, undecided().wall);
         assert_eq!(verdict.against, ["limited by their own hosts: client CPUs (C1): a1 of 4"]);

@@ -18,7 +18,7 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
-    let filters = f64::from(dice.whole("filters", 40, 60) * 1000) / factor;
+    let filters = f64::from(dice.whole("filters", 15, 30) * 1000) / factor;
     let mut setup = Setup::new("--workers 8", RAMP).proven_by("load {url} -c 16 -d 2s");
     setup.receive = Receive::Backlog;
     setup.shapes = vec![Shape::Filtered(Host::Client, filters as u32)];

@@ -214,7 +214,10 @@ fn follow(mut verdict: Verdict, made: &[Perturbation]) -> Verdict {
 fn followed(wall: WallId, made: &[Perturbation]) -> String {
     let limits = made.iter().filter(|one| response(one) == Says::Limits);
     let names: Vec<_> = limits.map(|one| one.resource.name()).collect();
-    format!("{}: the rate followed {}", wall.reason(), names.join(" and "))
+    match names.is_empty() {
+        true => wall.reason().to_string(),
+        false => format!("{}: the rate followed {}", wall.reason(), names.join(" and ")),
+    }
 }
 
 /// No wall is named; the verdict lists what was excluded and what was not tried.

@@ -289,6 +289,8 @@ fn two_that_share_are_co_limited() {
     let verdict = apply(named(WallId::S3, Confidence::Probable), &made);
     assert_eq!((verdict.confidence, verdict.also), (Confidence::CoLimited, vec![WallId::C1]));
     assert_eq!(verdict.ceiling.unwrap().kind, CeilingKind::AtLeast);
+    let both = [WallId::S3, WallId::C1].map(WallId::reason).join("; ");
+    assert_eq!(verdict.sentence, Some(both));
 }
 
 #[test]
@@ -301,6 +303,8 @@ fn what_waits_is_supported_but_never_confirmed_by_elimination() {
     let cpu = [stays(Resource::InFlight), follows(Resource::ServerCpu)];
     let verdict = apply(named(WallId::A2, Confidence::Suspected), &cpu);
     assert_eq!(verdict.wall, Named::Wall(WallId::S1), "{verdict:?}");
+    let followed = format!("the rate followed {}", Resource::ServerCpu.name());
+    assert!(verdict.sentence.unwrap().ends_with(&followed));
 }
 
 #[test]
