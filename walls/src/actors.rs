@@ -2,6 +2,7 @@
 
 use crate::running::Running;
 use crate::setup::{Actor, Allowance, Door, Host};
+use crate::spells::{Spell, Spells};
 use crate::stage::{self, Place, Seat, Stage};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
@@ -20,6 +21,9 @@ pub const NEGLECTED_PORT: u16 = 8099;
 const COMPILER: &str = "seq 2000 | sed 's/.*/pub fn f&(x: \\&[u64]) -> u64 { \
     x.iter().map(|y| y ^ &).filter(|y| y % & < 7).sum() }/' > build.rs; \
     while :; do rustc --crate-type lib -O build.rs -o build.rlib; done";
+
+/// How often a writer writes at most: no run of a scenario takes longer.
+const WRITES_MAX: u32 = 100;
 
 /// A thread that is stopped when this value is dropped.
 pub struct Playing {
@@ -54,6 +58,20 @@ pub fn start(
         Actor::Busy { cpu } => {
             let words = ["burn", "--seed", &(cpu + 1).to_string()].map(str::to_owned);
             (Host::Server, cpu.to_string(), None, (this_program()?, words.into()))
+        }
+        Actor::Guest { cpu, weight, spells } => {
+            let words = std::iter::once("burn".to_owned()).chain(spells.words()).collect();
+            (Host::Server, cpu.to_string(), Some(*weight), (this_program()?, words))
+        }
+        Actor::Writer { megabytes, spells } => {
+            let file = stage.folder(&name)?.join("file");
+            let write = format!(
+                "dd if=/dev/zero of={} bs=1M count={megabytes} conv=fsync 2>/dev/null",
+                file.display()
+            );
+            let lines = (0..WRITES_MAX)
+                .map(|nth| format!("sleep {:.3}; {write}\n", spells.nth(nth).rest.as_secs_f64()));
+            (Host::Server, "0-1".to_owned(), None, shell(&lines.collect::<String>()))
         }
         Actor::Build => {
             let folder = stage.folder(&name)?;
@@ -105,16 +123,19 @@ pub fn start_neglected(stage: &Stage, actors: &[Actor], bin: &Path) -> Result<Op
 pub fn play(actor: &Actor, server: u32, client: u32) -> Option<Playing> {
     let of = |host| if host == Host::Client { client } else { server };
     let act: Box<dyn FnOnce(&AtomicBool) + Send> = match *actor {
-        Actor::Pauser { of: host, stop, every } => {
+        Actor::Pauser { of: host, spells } => {
             let process = of(host);
-            Box::new(move |end| pause(process, stop, every, end))
+            Box::new(move |end| pause(process, spells, end))
         }
         Actor::FilesTaken { after, left } => {
             Box::new(move |end| take_files(client, after, left, end))
         }
-        Actor::Burner { .. } | Actor::Busy { .. } | Actor::Build | Actor::Knocker { .. } => {
-            return None;
-        }
+        Actor::Burner { .. }
+        | Actor::Busy { .. }
+        | Actor::Guest { .. }
+        | Actor::Writer { .. }
+        | Actor::Build
+        | Actor::Knocker { .. } => return None,
     };
     let stop = Arc::new(AtomicBool::new(false));
     let end = stop.clone();
@@ -122,16 +143,20 @@ pub fn play(actor: &Actor, server: u32, client: u32) -> Option<Playing> {
 }
 
 /// Stops a process repeatedly, and leaves it running at the end.
-fn pause(process: u32, stop: Duration, every: Duration, end: &AtomicBool) {
+fn pause(process: u32, spells: Spells, end: &AtomicBool) {
     let Some(process) = Pid::from_raw(process as i32) else { return };
     let mut begin = Instant::now();
-    while !end.load(Ordering::Relaxed) {
-        begin += every;
+    for Spell { rest, last } in (0..).map(|number| spells.nth(number)) {
+        begin += rest;
         thread::sleep(begin.saturating_duration_since(Instant::now()));
+        if end.load(Ordering::Relaxed) {
+            return;
+        }
         // An ended process cannot be stopped; the thread then ends by its flag.
         let _ = kill_process(process, Signal::STOP);
-        thread::sleep(stop);
+        thread::sleep(last);
         let _ = kill_process(process, Signal::CONT);
+        begin += last;
     }
 }
 

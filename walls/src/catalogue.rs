@@ -4,6 +4,7 @@ use crate::held_out;
 use crate::options::Family;
 use crate::ordinary;
 use crate::scenario::{self, Scenario};
+use crate::tail;
 
 impl Family {
     /// Its scenarios, in the order of the table.
@@ -12,6 +13,7 @@ impl Family {
             Self::Lab => scenario::LAB,
             Self::Ordinary => ordinary::ALL,
             Self::HeldOut => held_out::ALL,
+            Self::Tail => tail::ALL,
             Self::Machines => scenario::MACHINES,
         }
     }
@@ -25,7 +27,7 @@ impl Family {
 /// Every scenario, those of the lab first.
 pub fn all() -> impl Iterator<Item = &'static Scenario> {
     let own = scenario::LAB.iter().chain([&&scenario::interrupts::SCENARIO]);
-    own.chain(ordinary::ALL).chain(held_out::ALL).copied()
+    own.chain(ordinary::ALL).chain(held_out::ALL).chain(tail::ALL).copied()
 }
 
 /// The scenario with that name.

@@ -7,6 +7,7 @@ use crate::options::{Family, Hosts, Noise, RunOptions, Watch};
 use crate::perform::perform;
 use crate::proof::Tested;
 use crate::scenario::Scenario;
+use crate::score::said;
 use crate::stage;
 use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -174,8 +175,8 @@ fn result_line(label: &Label, keep: &Path) -> String {
     };
     let run = folder(keep, &label.scenario, label.seed, label.draw).join(run);
     let verdict = store::read(&run).map(|run| {
-        let verdict = run.record.verdict;
-        format!("{} ({})", verdict.wall.word(), verdict.confidence.word())
+        let scenario = catalogue::find(&label.scenario);
+        scenario.map_or_else(String::new, |scenario| said(scenario.truth, &run.record))
     });
     let verdict = verdict.unwrap_or_else(|error| error.to_string());
     let proof = match &label.tested {

@@ -51,7 +51,8 @@ pub fn run(options: &FitOptions) -> Result<()> {
     Ok(())
 }
 
-/// The one wall; nothing when there are two, which would distort the counts of both.
+/// The one wall; nothing when there are two, which would distort the counts of both, and where the
+/// truth is none.
 fn cause(truth: &Truth) -> Option<Named> {
     match truth {
         // The odds do not include walls of the measurement itself.
@@ -60,7 +61,7 @@ fn cause(truth: &Truth) -> Option<Named> {
             weighed.next().map(|wall| Named::Wall(*wall))
         }
         Truth::NoWall => Some(Named::None),
-        Truth::Both(..) => None,
+        Truth::Both(..) | Truth::Tail(_) => None,
     }
 }
 

@@ -13,9 +13,11 @@ mod catalogue;
 mod held_out;
 mod ordinary;
 mod scenario;
+mod tail;
 
 mod dice;
 mod setup;
+mod spells;
 
 mod stage;
 

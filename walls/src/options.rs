@@ -63,6 +63,8 @@ pub enum Family {
     Ordinary,
     /// Third-party servers that the judge was never fitted to: in software of no other family
     HeldOut,
+    /// A server of this project at a load far below its capacity, some of whose requests are slow
+    Tail,
     /// Scenarios of the lab on two virtual machines, each with its own kernel; run it with make
     /// walls-machines
     Machines,
@@ -83,7 +85,7 @@ impl Family {
     /// The hosts of its scenarios.
     pub fn hosts(self) -> Hosts {
         match self {
-            Self::Lab | Self::Ordinary | Self::HeldOut => Hosts::Namespaces,
+            Self::Lab | Self::Ordinary | Self::HeldOut | Self::Tail => Hosts::Namespaces,
             Self::Machines => Hosts::Machines,
         }
     }
@@ -249,6 +251,18 @@ pub struct BurnOptions {
     /// Seed of the lengths of its spells
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Length of each rest, seconds, in place of the share
+    #[arg(long, value_name = "FROM..TO", value_parser = range, requires = "work_s")]
+    pub rest_s: Option<(f64, f64)>,
+    /// Length of each spell of work, seconds
+    #[arg(long, value_name = "FROM..TO", value_parser = range, requires = "rest_s")]
+    pub work_s: Option<(f64, f64)>,
+}
+
+fn range(text: &str) -> Result<(f64, f64), String> {
+    let parts =
+        text.split_once("..").and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    parts.ok_or_else(|| format!("'{text}' is not FROM..TO"))
 }
 
 /// Source ports to try.

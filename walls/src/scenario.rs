@@ -3,6 +3,7 @@
 use crate::dice::Dice;
 use crate::proof::Proof;
 use crate::setup::Setup;
+use model::tail::TailCause;
 use model::wall::WallId;
 
 mod accept_burst;
@@ -152,6 +153,9 @@ pub enum Truth {
     NoWall,
     /// Both of these.
     Both(WallId, WallId),
+    /// Not a wall: why the slowest requests are slow. The first of these is the cause, the others
+    /// may be named beside it; none where no cause may be named.
+    Tail(&'static [TailCause]),
 }
 
 impl Truth {
@@ -162,6 +166,7 @@ impl Truth {
             Self::Wall(_) => ids.join("/"),
             Self::NoWall => "none".to_owned(),
             Self::Both(..) => ids.join("+"),
+            Self::Tail(causes) => causes.first().map_or("none", |cause| cause.key()).to_owned(),
         }
     }
 
@@ -171,6 +176,7 @@ impl Truth {
             Self::Wall(walls) => walls.to_vec(),
             Self::NoWall => vec![WallId::M2, WallId::C3, WallId::N1],
             Self::Both(one, other) => vec![*one, *other],
+            Self::Tail(_) => Vec::new(),
         }
     }
 }

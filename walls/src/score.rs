@@ -5,9 +5,10 @@ use crate::baseline;
 use crate::label::Label;
 use crate::options::{Hosts, Noise};
 use crate::ordinary;
-use crate::rejudge::{Experiments, Sight, judged};
+use crate::rejudge::{Experiments, Sight, best, judged};
 use crate::scenario::{Scenario, Truth};
-use model::run::Run;
+use model::run::{Record, Run};
+use model::tail::{Tail, TailCause};
 use model::verdict::{Named, Verdict};
 use model::wall::WallId;
 
@@ -124,6 +125,11 @@ fn grounds(run: &Run) -> Vec<String> {
 }
 
 fn mark_of(judge: Judge, scenario: &Scenario, run: &Run) -> Option<(String, Mark)> {
+    if let Truth::Tail(causes) = scenario.truth {
+        let Judge::Plain(sight) = judge else { return None };
+        let record = judged(run, sight, Experiments::Hidden);
+        return Some(mark_tail(causes, best(&record)?.tail.as_ref()));
+    }
     let verdict = match judge {
         Judge::Plain(sight) => judged(run, sight, Experiments::Hidden).verdict,
         Judge::Perturbed(_) if run.record.perturbations.is_empty() => return None,
@@ -142,6 +148,38 @@ fn of_one(truth: Truth, named: Named) -> (String, Mark) {
     (named.word().to_owned(), mark_walls(truth, named, &[]))
 }
 
+/// The causes that are named for the slowest requests, and whether they are the truth: the first is
+/// the cause, and no other may be named that is none.
+fn mark_tail(truth: &[TailCause], tail: Option<&Tail>) -> (String, Mark) {
+    let Some(tail) = tail.filter(|tail| tail.unknown.is_none()) else {
+        return ("unknown".to_owned(), Mark::Unknown);
+    };
+    let named: Vec<TailCause> = tail.named().map(|share| share.cause).collect();
+    let words: Vec<&str> = named.iter().map(|cause| cause.key()).collect();
+    let mark = match (named.first(), truth.first()) {
+        (None, None) => Mark::Correct,
+        (None, Some(_)) => Mark::Unknown,
+        (first, cause) if first == cause && named.iter().all(|one| truth.contains(one)) => {
+            Mark::Correct
+        }
+        _ => Mark::Wrong,
+    };
+    (if words.is_empty() { "none".to_owned() } else { words.join("+") }, mark)
+}
+
+/// What a record says of the scenario: its wall, or its causes of slow requests.
+pub fn said(truth: Truth, record: &Record) -> String {
+    match truth {
+        Truth::Tail(causes) => {
+            mark_tail(causes, best(record).and_then(|point| point.tail.as_ref())).0
+        }
+        _ => {
+            let verdict = &record.verdict;
+            format!("{} ({})", verdict.wall.word(), verdict.confidence.word())
+        }
+    }
+}
+
 /// Other processes on the CPUs of server and generator: they limit together with what they delay.
 const NEIGHBOURS: [WallId; 2] = [WallId::S6, WallId::C11];
 
@@ -157,7 +195,7 @@ fn mark_walls(truth: Truth, named: Named, also: &[WallId]) -> Mark {
         // A refused measurement names no wall.
         (_, Named::Wall(WallId::M1)) if !accepted.contains(&WallId::M1) => return Mark::Unknown,
         (Truth::NoWall, Named::None) => true,
-        (_, Named::None) => false,
+        (_, Named::None) | (Truth::Tail(_), _) => false,
         (Truth::Both(one, other), Named::Wall(wall)) => {
             (wall == one && also.contains(&other)) || (wall == other && also.contains(&one))
         }
@@ -173,6 +211,7 @@ fn mark_walls(truth: Truth, named: Named, also: &[WallId]) -> Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::tail::TailShare;
 
     const QUOTA: Truth = Truth::Wall(&[WallId::S3]);
     const BOTH: Truth = Truth::Both(WallId::C1, WallId::S3);
@@ -189,6 +228,36 @@ mod tests {
         assert_eq!(mark_walls(Truth::NoWall, Named::None, &[]), Mark::Correct);
         assert_eq!(of(Truth::NoWall, WallId::M2), Mark::Correct);
         assert_eq!(of(Truth::NoWall, WallId::S1), Mark::Wrong);
+    }
+
+    #[test]
+    fn a_tail_is_right_when_the_cause_comes_first_and_nothing_false_is_named() {
+        let share = |cause| TailShare {
+            cause,
+            wall: None,
+            number: None,
+            share: 0.7,
+            expected: None,
+            events: 3,
+            p: None,
+            times_ns: Vec::new(),
+        };
+        let of = |truth: &[TailCause], named: &[TailCause]| {
+            let causes = named.iter().copied().map(share).collect();
+            mark_tail(truth, Some(&Tail { causes, ..Tail::default() }))
+        };
+        let (quota, waits) = (TailCause::Throttled, TailCause::RunQueue);
+        assert_eq!(
+            of(&[quota, waits], &[quota, waits]),
+            ("throttled+run_queue".into(), Mark::Correct)
+        );
+        assert_eq!(of(&[quota, waits], &[waits, quota]).1, Mark::Wrong);
+        assert_eq!(of(&[quota], &[quota, waits]).1, Mark::Wrong);
+        assert_eq!(of(&[quota], &[]).1, Mark::Unknown);
+        assert_eq!(of(&[], &[]), ("none".into(), Mark::Correct));
+        assert_eq!(of(&[], &[quota]).1, Mark::Wrong);
+        let unknown = Tail { unknown: Some("too few".into()), ..Tail::default() };
+        assert_eq!(mark_tail(&[], Some(&unknown)).1, Mark::Unknown);
     }
 
     #[test]

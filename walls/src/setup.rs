@@ -2,6 +2,7 @@
 
 use crate::dice::Dice;
 use crate::options::{Noise, Watch};
+use crate::spells::Spells;
 use std::time::Duration;
 
 /// One of the hosts of the stage.
@@ -121,10 +122,26 @@ pub enum Actor {
         /// Weight of the group.
         weight: u64,
     },
-    /// Burns a third of a CPU in spells of random length, with the weight of a server.
+    /// Burns 30 % of a CPU in spells of random length, with the weight of a server.
     Busy {
         /// CPU.
         cpu: u32,
+    },
+    /// Loops without work on a CPU, with a weight against the rest of the stage, and rests.
+    Guest {
+        /// CPU.
+        cpu: u32,
+        /// Weight of the group.
+        weight: u64,
+        /// When.
+        spells: Spells,
+    },
+    /// Writes a file of the server's host and waits until it is on disk, after each rest.
+    Writer {
+        /// Size of the file, megabytes.
+        megabytes: u32,
+        /// How long it rests; it writes for as long as that takes.
+        spells: Spells,
     },
     /// Compiles one crate after another, on all CPUs, with the weight of a server.
     Build,
@@ -132,10 +149,8 @@ pub enum Actor {
     Pauser {
         /// Whose: the server's or the generator's.
         of: Host,
-        /// Length of a stop.
-        stop: Duration,
-        /// From one start to the next.
-        every: Duration,
+        /// When.
+        spells: Spells,
     },
     /// Starts connections from a host to the server and never finishes them.
     Knocker {

@@ -237,6 +237,8 @@ pub fn page(scored: &[Scored], when: &str) -> String {
         ("-C walls ordinary", "")
     } else if is_of(Family::HeldOut) {
         ("-C walls held-out", "")
+    } else if is_of(Family::Tail) {
+        ("-C walls tail", "")
     } else {
         ("walls", "")
     };

@@ -348,9 +348,11 @@ const DEFINITIONS: &[(&str, &str)] = &[
          chance lets meet it, from draws that keep clusters of slow requests and the distances \
          between them, in another order and at another instant. p: how often chance lets as \
          many meet it, times the number of causes looked at. A cause is named when p is under \
-         0.01 and share is at least 0.2 over expected; unsure is one whose p is not. Both are \
-         null where the parts of each request tell. events: separate times of the cause. \
-         unreadable: what could not be looked for.",
+         0.01 and share is, over expected, at least 0.2 of what the causes before it leave; \
+         unsure is one whose p is not. Both are null where the parts of each request tell. \
+         events: separate times of the cause. beyond: the same of the slowest thousandth, where \
+         that has a cause that the slowest hundredth has not, or another first one. unreadable: \
+         what could not be looked for.",
     ),
     (
         "points[].offered_rate",

@@ -9,8 +9,10 @@
 //! request; and one target, one connection or new connections, by counts against their share of all
 //! requests. A cause is named when chance would let as many requests meet it in less than 1 % of
 //! cases, times the number of causes looked at (Bonferroni), and when it explains a fifth of the
-//! requests, above what chance lets meet it. The one that explains most comes first; the others
-//! must explain a fifth of the requests from what it leaves.
+//! requests, above what chance lets meet it. The one that explains most comes first; each of the
+//! others must explain a fifth of the requests that are left by those before it. The slowest
+//! thousandth is a tenth of the slowest hundredth, too few for a fifth of it: where it has a cause
+//! that the hundredth has not, or another first one, both are told.
 
 mod chance;
 
@@ -18,7 +20,7 @@ use self::chance::{Chance, Moment, Times, chance};
 use crate::case::Case;
 use model::facts::ClockOffset;
 use model::slow::{SlowRequest, Slowest};
-use model::tail::{TIMES_MAX, Tail, TailCause, TailShare, TailUnread};
+use model::tail::{TIMES_MAX, Tail, TailBeyond, TailCause, TailShare, TailUnread};
 use model::units::NS_PER_MS;
 use observe::{Losses, Span};
 use statrs::distribution::{Binomial, DiscreteCDF};
@@ -34,7 +36,8 @@ const FEWEST_KEPT: usize = 10;
 /// hundredth. In open loop the slowest hundredth may all have met the longest pause, and one pause
 /// proves nothing.
 const SETS: [f64; 3] = [0.01, 0.001, 0.05];
-/// Least share of the slow requests that a cause explains above chance.
+/// Least share of the slow requests that a cause explains above chance, of those that the causes
+/// before it leave.
 const EXPLAINED_MIN: f64 = 0.2;
 /// How unlikely chance must be, over all causes.
 const P_MAX: f64 = 0.01;
@@ -83,8 +86,25 @@ pub(crate) fn of(case: &Case<'_>) -> Option<Tail> {
         return unknown("too few of the slowest requests are known".to_string());
     };
     let has_causes = |tail: &Tail| !tail.causes.is_empty();
-    let others = if has_causes(&first) { None } else { sets.find(has_causes) };
-    Some(Tail { unreadable, ..others.unwrap_or(first) })
+    let told = if has_causes(&first) {
+        // The set after the first is a part of it.
+        let beyond = sets.next().and_then(|slower| beyond(&first, slower));
+        Tail { beyond, ..first }
+    } else {
+        sets.find(has_causes).unwrap_or(first)
+    };
+    Some(Tail { unreadable, ..told })
+}
+
+/// What the slowest of these requests say that all of them do not.
+fn beyond(all: &Tail, slower: Tail) -> Option<TailBeyond> {
+    let is_known = |share: &TailShare| all.causes.iter().any(|known| known.cause == share.cause);
+    let main = |causes: &[TailShare]| causes.first().map(|share| share.cause);
+    let is_same = main(&slower.causes) == main(&all.causes) && slower.causes.iter().all(is_known);
+    let (at_least_ns, quantile) = (slower.at_least_ns?, slower.quantile?);
+    let unexplained = slower.unexplained?;
+    let beyond = TailBeyond { at_least_ns, quantile, causes: slower.causes, unexplained };
+    Some(beyond).filter(|beyond| !beyond.causes.is_empty() && !is_same)
 }
 
 /// The slowest requests that are this share of all, in the order in which they were due; nothing
@@ -228,7 +248,9 @@ impl Looking<'_> {
     fn unsure(&self, causes: &[TailShare], left: &[usize]) -> Option<TailShare> {
         let p = |share: &TailShare| share.p.filter(|p| *p < UNSURE_P_MAX);
         let unsure = self.others(causes, left).map(|found| found.share);
-        let unsure = unsure.filter(|share| p(share).is_some());
+        // A part of the remainder that may be chance is not worth a word.
+        let explained = |share: &TailShare| share.share - share.expected.unwrap_or(0.0);
+        let unsure = unsure.filter(|share| p(share).is_some() && explained(share) >= EXPLAINED_MIN);
         unsure.min_by(|one, other| p(one).unwrap_or(1.0).total_cmp(&p(other).unwrap_or(1.0)))
     }
 
@@ -241,7 +263,13 @@ impl Looking<'_> {
         let is_new = |cause: &TailCause| causes.iter().all(|named| named.cause != *cause);
         let new: Vec<TailCause> = TailCause::ALL.into_iter().filter(is_new).collect();
         let found = new.into_iter().filter_map(|cause| self.explained_by(cause, left));
-        found.filter(|found| found.explained() >= EXPLAINED_MIN)
+        found.filter(|found| self.is_enough(found.explained(), left))
+    }
+
+    /// Whether this share of all requests is worth telling, of those that are left.
+    fn is_enough(&self, share: f64, left: &[usize]) -> bool {
+        left.len() >= FEWEST_KEPT
+            && share * self.moments.len() as f64 >= EXPLAINED_MIN * left.len() as f64
     }
 
     /// How many causes are looked at.
@@ -279,7 +307,7 @@ impl Looking<'_> {
         let times = self.times.get(&cause)?;
         let meets = |request: &usize| times.meets(&self.moments[*request]);
         let mut found = self.found(cause, left.iter().copied().filter(meets).collect());
-        if found.share.share < EXPLAINED_MIN {
+        if !self.is_enough(found.share.share, left) {
             return None;
         }
         let moments: Vec<Moment> = left.iter().map(|request| self.moments[*request]).collect();

@@ -94,6 +94,13 @@ pub struct TailShare {
 /// Most times of a cause that a record keeps.
 pub const TIMES_MAX: usize = 64;
 
+impl Tail {
+    /// All causes that are named, also those of the slowest of these requests only.
+    pub fn named(&self) -> impl Iterator<Item = &TailShare> {
+        self.causes.iter().chain(self.beyond.iter().flat_map(|beyond| &beyond.causes))
+    }
+}
+
 /// Causes that could not be looked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TailUnread {
@@ -101,6 +108,20 @@ pub struct TailUnread {
     pub causes: Vec<TailCause>,
     /// Why.
     pub why: String,
+}
+
+/// What explains the slowest of the slow requests, where that is something else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TailBeyond {
+    /// They took at least so long, nanoseconds.
+    pub at_least_ns: u64,
+    /// The share of all requests that were faster than these, 0 to 1.
+    pub quantile: f64,
+    /// What explains the most of them, then what explains the most of the rest, and so on; shares
+    /// are of these requests.
+    pub causes: Vec<TailShare>,
+    /// Share of them that none of these explains.
+    pub unexplained: f64,
 }
 
 /// The verdict on the slowest requests of a point.
@@ -115,6 +136,10 @@ pub struct Tail {
     pub causes: Vec<TailShare>,
     /// Share of the slowest requests that none of these explains; `null` where that is not known.
     pub unexplained: Option<f64>,
+    /// The slowest thousandth where these are the slowest hundredth, and where it has another cause
+    /// or another first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beyond: Option<TailBeyond>,
     /// What would explain a fifth of the slowest requests, from those that are left, but may be
     /// chance: a longer window would tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 
 use crate::http::{After, Framing, NoRequest, head, parse};
 use crate::options::Writing;
-use crate::service::{Hands, Service};
+use crate::service::{Asked, Hands, Service};
 use crate::stream;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -14,12 +14,13 @@ pub struct Connection {
     writing: Writing,
     unanswered: Vec<u8>,
     answered: u64,
+    number: Option<u64>,
 }
 
 impl Connection {
     /// A connection just accepted.
     pub fn new(stream: TcpStream, writing: Writing) -> Self {
-        Self { stream, writing, unanswered: Vec::new(), answered: 0 }
+        Self { stream, writing, unanswered: Vec::new(), answered: 0, number: None }
     }
 
     /// The socket, to watch it.
@@ -56,7 +57,9 @@ impl Connection {
             }
             let is_last = request.is_last || self.answered >= service.requests_per_connection();
             after = if is_last { After::Close } else { After::KeepAlive };
-            let (status, framing, body) = service.respond(request.path, hands);
+            let connection = *self.number.get_or_insert_with(|| service.number_connection());
+            let asked = Asked { path: request.path, connection };
+            let (status, framing, body) = service.respond(asked, hands);
             let head = head(status, framing, body.len(), after);
             write(&mut self.stream, self.writing, head, body)?;
         }

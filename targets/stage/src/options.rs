@@ -61,6 +61,11 @@ pub struct Options {
           help_heading = "Work")]
     sleep: Duration,
 
+    /// Only requests of the N-th connection sleep: connections without a request do not count
+    #[arg(long, value_name = "N", requires = "sleep", value_parser = value_parser!(u64).range(1..),
+          help_heading = "Work")]
+    sleep_connection: Option<u64>,
+
     /// Hold the one lock of the process in each request, sleeping inside
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = time,
           help_heading = "Work")]
@@ -188,6 +193,8 @@ pub enum Body {
 pub struct Work {
     /// See the flags of the same name.
     pub sleep: Duration,
+    /// The only connection that sleeps, from 1; without it all do.
+    pub sleep_connection: Option<u64>,
     /// Time in the one lock.
     pub lock: Duration,
     /// The only path that takes it; without it all do.
@@ -241,6 +248,7 @@ impl Options {
             crew,
             work: Work {
                 sleep: self.sleep,
+                sleep_connection: self.sleep_connection,
                 lock: self.lock,
                 lock_path: self.lock_path,
                 spin: self.spin,

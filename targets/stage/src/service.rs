@@ -24,12 +24,22 @@ pub struct Service {
     framing: Framing,
     body: Vec<u8>,
     served: AtomicU64,
+    connections: AtomicU64,
 }
 
 /// What one thread keeps between requests: its connection to the downstream server.
 #[derive(Debug, Default)]
 pub struct Hands {
     downstream: Option<TcpStream>,
+}
+
+/// A request, as far as its work depends on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Path and query.
+    pub path: &'a str,
+    /// Number of its connection, from 1, in the order of their first requests.
+    pub connection: u64,
 }
 
 impl Service {
@@ -52,6 +62,7 @@ impl Service {
                 }
             },
             served: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
             work,
         })
     }
@@ -59,6 +70,11 @@ impl Service {
     /// Responses so far.
     pub fn served(&self) -> u64 {
         self.served.load(Ordering::Relaxed)
+    }
+
+    /// The number of a connection that has its first request.
+    pub fn number_connection(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Events whose numbers are multiples of this are left out of streams.
@@ -72,7 +88,7 @@ impl Service {
     }
 
     /// Does the work of one request. Returns status, framing and body.
-    pub fn respond(&self, path: &str, hands: &mut Hands) -> (&'static str, Framing, &[u8]) {
+    pub fn respond(&self, asked: Asked<'_>, hands: &mut Hands) -> (&'static str, Framing, &[u8]) {
         self.served.fetch_add(1, Ordering::Relaxed);
         if let Some(limiter) = &self.limiter {
             match limiter.admit(Instant::now()) {
@@ -81,19 +97,21 @@ impl Service {
                 Some(wait) => thread::sleep(wait),
             }
         }
-        match self.work(path, hands) {
+        match self.work(asked, hands) {
             Ok(()) => ("200 OK", self.framing, &self.body),
             Err(_) => ("502 Bad Gateway", Framing::Length, b"downstream or disk failed"),
         }
     }
 
-    fn work(&self, path: &str, hands: &mut Hands) -> io::Result<()> {
+    fn work(&self, asked: Asked<'_>, hands: &mut Hands) -> io::Result<()> {
         let work = &self.work;
-        if !work.lock.is_zero() && work.lock_path.as_deref().is_none_or(|only| only == path) {
+        let takes_lock = work.lock_path.as_deref().is_none_or(|only| only == asked.path);
+        if !work.lock.is_zero() && takes_lock {
             let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
             thread::sleep(work.lock);
         }
-        if !work.sleep.is_zero() {
+        let sleeps = work.sleep_connection.is_none_or(|only| only == asked.connection);
+        if !work.sleep.is_zero() && sleeps {
             thread::sleep(work.sleep);
         }
         spin(work.spin);

@@ -79,6 +79,18 @@ fn a_lock_lets_one_through_and_only_of_its_path() {
 }
 
 #[test]
+fn one_connection_of_those_that_ask_sleeps() {
+    let server = Server::start("--workers 4 --sleep 50ms --sleep-connection 2");
+    server.get("/");
+    assert!(server.at_once(1, "/") >= Duration::from_millis(50), "the second sleeps");
+    let server = Server::start("--workers 4 --sleep 30s --sleep-connection 3");
+    let _silent = server.connect();
+    for _ in 0..2 {
+        assert!(server.get("/").contains("200 OK"), "neither of these does");
+    }
+}
+
+#[test]
 fn a_limiter_refuses_or_delays() {
     let server = Server::start("--workers 4 --limit 1/s");
     let responses: Vec<String> = (0..8).map(|_| server.get("/")).collect();

@@ -4,6 +4,7 @@ use super::{Scenario, Truth};
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
 use crate::setup::{Actor, Host, Setup};
+use crate::spells::Spells;
 use model::wall::WallId;
 use std::time::Duration;
 
@@ -27,10 +28,8 @@ fn set_up(dice: &mut Dice, factor: f64) -> Setup {
     // eight workers have done the last in 9 ms: a punctual generator would see under 9 ms at p90.
     let client = format!("load {{url}} -c 64 -R {rate} -d 3s --expect p90<11ms");
     let mut setup = Setup::new("--workers 8 --sleep 2ms", &client);
-    setup.actors = vec![Actor::Pauser {
-        of: Host::Client,
-        stop: Duration::from_secs_f64(stop_ms / 1e3),
-        every: Duration::from_secs_f64(every_ms / 1e3),
-    }];
+    let time = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+    let spells = Spells::beat(time(stop_ms), time(every_ms));
+    setup.actors = vec![Actor::Pauser { of: Host::Client, spells }];
     setup
 }

@@ -18,22 +18,13 @@ pub(crate) fn phrase(point: &Point) -> Option<String> {
         return None;
     }
     let mut parts: Vec<String> = Vec::new();
-    for share in &tail.causes {
-        let chance = match share.expected {
-            Some(expected) if expected >= SHOWN_MIN => {
-                format!(", {} by chance", percent(expected))
-            }
-            _ => String::new(),
-        };
-        let of = if parts.is_empty() { format!(" of {}", over(tail)) } else { String::new() };
-        parts.push(format!("{}{of} {}{chance}", percent(share.share), met(point, share)));
-    }
-    let unexplained = tail.unexplained.filter(|share| *share >= 0.005 && !tail.causes.is_empty());
-    if let Some(unexplained) = unexplained {
-        parts.push(format!("{} unexplained", percent(unexplained)));
-    }
+    let quantile = tail.quantile.unwrap_or(0.0);
+    let over = over(quantile, tail.at_least_ns.unwrap_or(0));
+    parts.extend(explained(point, &tail.causes, &over));
+    let unexplained = tail.unexplained.filter(|_| !tail.causes.is_empty());
+    parts.extend(unexplained.and_then(remainder));
     if let Some(unsure) = &tail.unsure {
-        let of = if parts.is_empty() { format!(" of {}", over(tail)) } else { String::new() };
+        let of = if parts.is_empty() { format!(" of {over}") } else { String::new() };
         parts.push(format!(
             "{}{of} {}, which may be chance (p {:.2}): a longer window (-d) would tell",
             percent(unsure.share),
@@ -41,7 +32,31 @@ pub(crate) fn phrase(point: &Point) -> Option<String> {
             unsure.p.unwrap_or(1.0)
         ));
     }
+    if let Some(beyond) = &tail.beyond {
+        let over = self::over(beyond.quantile, beyond.at_least_ns);
+        parts.extend(explained(point, &beyond.causes, &over));
+        parts.extend(remainder(beyond.unexplained));
+    }
     Some(parts.join("; "))
+}
+
+/// What each cause explains; the first says of which requests.
+fn explained(point: &Point, causes: &[TailShare], over: &str) -> Vec<String> {
+    let each = causes.iter().enumerate().map(|(nth, share)| {
+        let chance = match share.expected {
+            Some(expected) if expected >= SHOWN_MIN => {
+                format!(", {} by chance", percent(expected))
+            }
+            _ => String::new(),
+        };
+        let of = if nth == 0 { format!(" of {over}") } else { String::new() };
+        format!("{}{of} {}{chance}", percent(share.share), met(point, share))
+    });
+    each.collect()
+}
+
+fn remainder(unexplained: f64) -> Option<String> {
+    (unexplained >= 0.005).then(|| format!("{} unexplained", percent(unexplained)))
 }
 
 /// Chance is mentioned from this share on.
@@ -53,8 +68,10 @@ pub(crate) fn sentence(point: &Point) -> Option<String> {
     if let Some(why) = &tail.unknown {
         return Some(format!("Why the slowest requests are slow is not known: {why}."));
     }
-    let said = phrase(point)
-        .unwrap_or_else(|| format!("nothing that was looked at explains {}", over(tail)));
+    let said = phrase(point).unwrap_or_else(|| {
+        let over = over(tail.quantile.unwrap_or(0.0), tail.at_least_ns.unwrap_or(0));
+        format!("nothing that was looked at explains {over}")
+    });
     Some(format!("Tail: {said}.{}", unread(tail)))
 }
 
@@ -67,11 +84,11 @@ fn unread(tail: &Tail) -> String {
 }
 
 /// `the requests over p99 (12.3ms)`: all of them, or the slowest of these.
-fn over(tail: &Tail) -> String {
+fn over(quantile: f64, at_least_ns: u64) -> String {
     // The sets are the slowest twentieth, hundredth and thousandth, to a request.
-    let quantile = format!("{:.1}", 100.0 * tail.quantile.unwrap_or(0.0));
+    let quantile = format!("{:.1}", 100.0 * quantile);
     let quantile = quantile.trim_end_matches('0').trim_end_matches('.');
-    format!("the requests over p{quantile} ({})", show_ns(tail.at_least_ns.unwrap_or(0) as f64))
+    format!("the requests over p{quantile} ({})", show_ns(at_least_ns as f64))
 }
 
 fn percent(share: f64) -> String {
@@ -215,7 +232,7 @@ mod tests {
     use super::*;
     use crate::fixtures;
     use model::slow::{SlowRequest, Slowest};
-    use model::tail::TailUnread;
+    use model::tail::{TailBeyond, TailUnread};
 
     fn share(cause: TailCause, part: f64, events: u64) -> TailShare {
         TailShare {
@@ -258,6 +275,18 @@ mod tests {
             "71 % of the requests over p99 (12.3ms) fell into 14 throttled periods (S3); 20 % \
              asked for ?, 9 % by chance; 9 % unexplained"
         );
+        let causes = vec![share(TailCause::Paused, 0.8, 4)];
+        let beyond =
+            TailBeyond { at_least_ns: 300_000_000, quantile: 0.999, causes, unexplained: 0.2 };
+        let causes = vec![throttled.clone()];
+        let tail = Tail { causes, beyond: Some(beyond), unexplained: Some(0.29), ..tail };
+        assert_eq!(
+            phrase(&with_tail(tail.clone()).record.points[0]).unwrap(),
+            "71 % of the requests over p99 (12.3ms) fell into 14 throttled periods (S3); 29 % \
+             unexplained; 80 % of the requests over p99.9 (300ms) fell into 4 pauses of the \
+             server (A5); 20 % unexplained"
+        );
+        let tail = Tail { beyond: None, ..tail };
         let unsure = Some(TailShare { p: Some(0.03), ..throttled });
         let unread = TailUnread { causes: vec![TailCause::Paused], why: "it was not read".into() };
         let tail = Tail { causes: vec![], unexplained: Some(1.0), unsure, ..tail };

@@ -1,0 +1,27 @@
+//! A server that is stopped now and then.
+
+use crate::dice::Dice;
+use crate::proof::{Measure, Proof};
+use crate::scenario::{Scenario, Truth};
+use crate::setup::{Actor, Host, Setup};
+use crate::spells::Spells;
+use model::tail::TailCause;
+
+/// See the module.
+pub const SCENARIO: Scenario = Scenario {
+    name: "tail-stopped",
+    truth: Truth::Tail(&[TailCause::Paused]),
+    construction: "the process of the server is stopped at random instants, each time for another time",
+    trap: "the longest stop has most of the slowest requests, and one event proves nothing",
+    proof: Proof::Lifts(Measure::LatencyP99),
+    set_up,
+};
+
+fn set_up(dice: &mut Dice, factor: f64) -> Setup {
+    let rate = dice.whole("rate", 200, 400);
+    let spells = Spells::drawn(dice, (0.4, 1.6), (0.06 / factor, 0.14 / factor));
+    let client = format!("load {{url}} -c 64 -R {rate} --arrivals poisson -d 12s");
+    let mut setup = Setup::new("--workers 8 --sleep 2ms", &client);
+    setup.actors = vec![Actor::Pauser { of: Host::Server, spells }];
+    setup
+}
