@@ -11,7 +11,7 @@ use model::tail::TailCause;
 pub const SCENARIO: Scenario = Scenario {
     name: "tail-generator",
     truth: Truth::Tail(&[TailCause::Generator]),
-    construction: "the process of the generator is stopped at random instants, each time for another time",
+    construction: "the generator is stopped at random instants, each time for another time",
     trap: "from outside it looks like a server that pauses",
     proof: Proof::Lifts(Measure::LatencyP99),
     set_up,

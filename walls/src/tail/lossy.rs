@@ -18,10 +18,11 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
-    let rate = dice.whole("rate", 150, 300);
+    // More losses a second would be in nearly every reading, and explain nothing.
+    let rate = dice.whole("rate", 50, 70);
     let one_way_ms = dice.real("one_way_ms", 1.0, 3.0);
-    let lost = dice.real("lost_percent", 0.6, 1.2) / 100.0 / factor;
-    let client = format!("load {{url}} -c 64 -R {rate} --arrivals poisson -d 12s");
+    let lost = dice.real("lost_percent", 0.7, 1.0) / 100.0 / factor;
+    let client = format!("load {{url}} -c 64 -R {rate} --arrivals poisson -d 25s");
     let mut setup = Setup::new("--workers 8", &client);
     setup.one_way = Some(Duration::from_secs_f64(one_way_ms / 1e3));
     setup.lost = lost;

@@ -11,7 +11,7 @@ use model::tail::TailCause;
 pub const SCENARIO: Scenario = Scenario {
     name: "tail-stopped",
     truth: Truth::Tail(&[TailCause::Paused]),
-    construction: "the process of the server is stopped at random instants, each time for another time",
+    construction: "the server is stopped at random instants, each time for another time",
     trap: "the longest stop has most of the slowest requests, and one event proves nothing",
     proof: Proof::Lifts(Measure::LatencyP99),
     set_up,

@@ -10,7 +10,7 @@ use model::tail::TailCause;
 pub const SCENARIO: Scenario = Scenario {
     name: "tail-target",
     truth: Truth::Tail(&[TailCause::Target]),
-    construction: "some of a hundred requests ask for a path that takes a lock, which is held while sleeping",
+    construction: "a few of a hundred requests take a lock, which is held while sleeping",
     trap: "the host is idle, and all connections have slow requests",
     proof: Proof::Lifts(Measure::LatencyP99),
     set_up,

@@ -10,7 +10,7 @@ use model::tail::TailCause;
 pub const SCENARIO: Scenario = Scenario {
     name: "tail-throttled",
     truth: Truth::Tail(&[TailCause::Throttled]),
-    construction: "Poisson arrivals with a CPU quota some deviations above the mean use of a period",
+    construction: "a CPU quota some deviations above the mean use of Poisson arrivals in a period",
     trap: "on average the quota is far from used up",
     proof: Proof::Lifts(Measure::LatencyP99),
     set_up,
