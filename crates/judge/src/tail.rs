@@ -4,8 +4,8 @@
 //! causes, each with how many requests it explains, and how many remain.
 //!
 //! Rules. A request meets a cause when the cause may have taken half of what the request took over
-//! the median. Three kinds of causes are looked at: those that are times of a host, by a
-//! permutation test ([`chance`]); the generator's own pauses, by arithmetic of the parts of each
+//! the median. Three kinds of causes are looked at: those that are times of a host or of the planned
+//! rate, by a permutation test ([`chance`]); the generator's own pauses, by arithmetic of the parts of each
 //! request; and one target, one connection or new connections, by counts against their share of all
 //! requests. A cause is named when chance would let as many requests meet it in less than 1 % of
 //! cases, times the number of causes looked at (Bonferroni), and when it explains a fifth of the
@@ -14,8 +14,10 @@
 //! thousandth is a tenth of the slowest hundredth, too few for a fifth of it: where it has a cause
 //! that the hundredth has not, or another first one, both are told.
 
+mod arrivals;
 mod chance;
 
+use self::arrivals::bursts;
 use self::chance::{Chance, Moment, Times, chance};
 use crate::case::Case;
 use model::facts::ClockOffset;
@@ -148,6 +150,7 @@ fn times_of(case: &Case<'_>) -> (BTreeMap<TailCause, Times>, Vec<TailUnread>) {
             losses.entry(cause).or_default().extend(spans);
         }
     }
+    losses.extend(bursts(case.point).map(|spans| (TailCause::Arrivals, spans)));
     let unread = |cause: &TailCause| !losses.contains_key(cause);
     let causes: Vec<TailCause> = OF_SERVER.into_iter().filter(unread).collect();
     let why = match (clock.filter(is_coarse), case.server) {

@@ -27,6 +27,9 @@ crate::named! {
         Storage = "storage",
         /// All work of the server's host waited for memory.
         Memory = "memory",
+        /// More requests were due than the server ever did in a tenth of a second, by the shape of
+        /// the rate.
+        Arrivals = "arrivals",
         /// A CPU of the server's host took in packets all the time.
         Softirq = "softirq",
         /// A thread of the server was ready to run and had no CPU, while others had most of them.
@@ -59,7 +62,7 @@ impl TailCause {
             Self::Others => Some(WallId::S6),
             Self::RunQueue => Some(WallId::S1),
             Self::NewConnection => Some(WallId::A8),
-            Self::Target | Self::Connection => None,
+            Self::Arrivals | Self::Target | Self::Connection => None,
         }
     }
 }

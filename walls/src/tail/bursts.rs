@@ -10,7 +10,7 @@ use model::tail::TailCause;
 /// See the module.
 pub const SCENARIO: Scenario = Scenario {
     name: "tail-bursts",
-    truth: Truth::Tail(&[TailCause::RunQueue]),
+    truth: Truth::Tail(&[TailCause::Arrivals, TailCause::RunQueue]),
     construction: "the rate jumps to more than the capacity of the CPU at random instants",
     trap: "over the window most of the CPU is idle",
     proof: Proof::Lifts(Measure::LatencyP99),

@@ -14,7 +14,7 @@
 use model::random::Random;
 use observe::Span;
 
-/// How often the null hypothesis is drawn: the least p is 1 / 5001, and 13 causes may be looked at
+/// How often the null hypothesis is drawn: the least p is 1 / 5001, and 14 causes may be looked at
 /// in three sets of requests, so that a cause can be as unlikely as 0.008.
 const DRAWS: u32 = 5000;
 /// After so many draws it is over when as many requests met the cause in several of them: it cannot

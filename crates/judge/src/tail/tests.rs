@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture::Fixture;
+use model::curve::{Curve, Leg};
 use model::random::Random;
 use model::run::{Fates, TargetResult};
 
@@ -312,6 +313,26 @@ fn what_explains_a_fifth_of_the_remainder_is_told() {
         panic!("{causes:?}")
     };
     assert!(main > 0.7 && (0.05..0.2).contains(&rest), "{causes:?}");
+}
+
+#[test]
+fn bursts_of_the_planned_rate_are_a_cause() {
+    let mut random = Random::new(8, 5);
+    let bursts = events(&mut random, 300, WINDOW_MS);
+    let (mut legs, mut at_ms) = (Vec::new(), 0);
+    for (from_ms, for_ms) in &bursts {
+        for (ms, rate) in [(from_ms - at_ms, 100.0), (for_ms / 2, 2000.0)] {
+            legs.push(Leg { duration_ns: ms * MS, from: rate, to: rate });
+        }
+        at_ms = from_ms + for_ms / 2;
+    }
+    legs.push(Leg { duration_ns: MS, from: 100.0, to: 100.0 });
+    let mut fixture = fixture(&waiting(&mut random, &bursts), WINDOW_MS);
+    fixture.point.load.curve = Some(Curve::of_legs(legs));
+    fixture.point.per_100ms = vec![60; WINDOW_MS as usize / 100];
+    assert_eq!(named(&fixture), [TailCause::Arrivals]);
+    fixture.point.per_100ms[7] = 210;
+    assert_eq!(named(&fixture), [], "the server did as many");
 }
 
 /// One cause is true. What else its host loses, at other instants, is not named for the remainder

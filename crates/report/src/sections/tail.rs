@@ -105,6 +105,7 @@ fn words(cause: TailCause) -> (&'static str, &'static str) {
         TailCause::Resent => ("moment of retransmits", "moments of retransmits"),
         TailCause::Storage => ("moment of a busy disk", "moments of a busy disk"),
         TailCause::Memory => ("memory stall", "memory stalls"),
+        TailCause::Arrivals => ("burst of arrivals", "bursts of arrivals"),
         TailCause::Softirq => ("burst of receive work", "bursts of receive work"),
         TailCause::Others => ("wait for a CPU that others used", "waits for CPUs that others used"),
         TailCause::RunQueue => ("wait for a CPU", "waits for a CPU"),
