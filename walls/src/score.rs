@@ -8,7 +8,7 @@ use crate::ordinary;
 use crate::rejudge::{Experiments, Sight, best, judged};
 use crate::scenario::{Scenario, Truth};
 use model::run::{Record, Run};
-use model::tail::{Tail, TailCause};
+use model::tail::{Tail, TailCause, TailShare};
 use model::verdict::{Named, Verdict};
 use model::wall::WallId;
 
@@ -113,15 +113,31 @@ pub fn score(scenario: &'static Scenario, label: &Label, run: Option<&Run>) -> S
     let place = label.parameters.get("placement").map(|place| *place as usize);
     let place = place.and_then(|place| ordinary::PLACES.get(place)).copied();
     let Label { seed, draw, hosts, noise, .. } = *label;
-    let grounds = run.map_or_else(Vec::new, grounds);
+    let grounds = run.map_or_else(Vec::new, |run| grounds(scenario.truth, run));
     Scored { scenario, seed, draw, hosts, place, noise, standing, marks, grounds }
 }
 
-fn grounds(run: &Run) -> Vec<String> {
-    let verdict = judged(run, Sight::Both, Experiments::Hidden).verdict;
+fn grounds(truth: Truth, run: &Run) -> Vec<String> {
+    let record = judged(run, Sight::Both, Experiments::Hidden);
+    if let Truth::Tail(_) = truth {
+        return best(&record).and_then(|point| point.tail.as_ref()).map_or_else(Vec::new, of_tail);
+    }
+    let verdict = record.verdict;
     let evidence = verdict.evidence.iter().map(|one| format!("+ {}: {}", one.field, one.value));
     let against = verdict.against.iter().map(|what| format!("- {what}"));
     [verdict.name.clone()].into_iter().chain(evidence).chain(against).collect()
+}
+
+/// Each cause of a tail with its share and its probability, and what may be one.
+fn of_tail(tail: &Tail) -> Vec<String> {
+    let line = |sign: &str, one: &TailShare| {
+        let p = one.p.map_or_else(String::new, |p| format!(", p {p:.3}"));
+        let share = 100.0 * one.share;
+        format!("{sign} {}: {share:.0} %, {} times{p}", one.cause.key(), one.events)
+    };
+    let named = tail.named().map(|one| line("+", one));
+    let unsure = tail.unsure.iter().map(|one| line("?", one));
+    named.chain(unsure).chain(tail.unknown.iter().cloned()).collect()
 }
 
 fn mark_of(judge: Judge, scenario: &Scenario, run: &Run) -> Option<(String, Mark)> {
@@ -211,7 +227,6 @@ fn mark_walls(truth: Truth, named: Named, also: &[WallId]) -> Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::tail::TailShare;
 
     const QUOTA: Truth = Truth::Wall(&[WallId::S3]);
     const BOTH: Truth = Truth::Both(WallId::C1, WallId::S3);

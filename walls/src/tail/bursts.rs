@@ -18,12 +18,12 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
-    let base = dice.whole("base", 100, 150);
+    let base = dice.whole("base", 150, 200);
     let peak = f64::from(dice.whole("peak", 1500, 2500));
-    let spells = Spells::drawn(dice, (0.5, 1.5), (0.05, 0.12));
+    let spells = Spells::drawn(dice, (1.0, 3.0), (0.03, 0.06));
     let peak = f64::from(base) + (peak - f64::from(base)) / factor;
-    let (mut rates, mut at_s) = (String::from("0,100\n"), 0.0);
-    for Spell { rest, last } in (0..12).map(|number| spells.nth(number)) {
+    let (mut rates, mut at_s) = (String::from("0,150\n"), 0.0);
+    for Spell { rest, last } in (0..10).map(|number| spells.nth(number)) {
         let from_s = at_s + rest.as_secs_f64();
         at_s = from_s + last.as_secs_f64();
         rates += &format!("{from_s:.3},{peak}\n{at_s:.3},{base}\n");

@@ -257,7 +257,7 @@ fn pauses_of_different_lengths_are_told_by_more_requests() {
     let mut fixture = fixture(&slow, WINDOW_MS);
     fixture.observed.lost.insert(TailCause::Throttled, readings(200, &events, WINDOW_MS));
     let slowest = fixture.point.slowest.as_mut().unwrap();
-    slowest.of = slowest.requests * 20;
+    slowest.of = slowest.requests * 20 + 19;
     let tail = of(&fixture.case()).unwrap();
     assert_eq!(named(&fixture), [TailCause::Throttled]);
     assert!((tail.quantile.unwrap() - 0.95).abs() < 0.005, "{:?}", tail.quantile);
@@ -291,6 +291,27 @@ fn the_slowest_thousandth_may_have_another_cause() {
         fixture.observed.lost.insert(TailCause::Paused, Vec::new());
         assert_eq!(of(&fixture.case()).unwrap().beyond, None, "seed {seed}");
     }
+}
+
+#[test]
+fn faster_requests_are_not_beyond() {
+    let mut random = Random::new(7, 5);
+    let all = events(&mut random, 600, 4 * WINDOW_MS);
+    let half = |nth: usize| all.iter().copied().skip(nth).step_by(2).collect::<Vec<_>>();
+    let (long, short) = (half(0), half(1));
+    let long: Vec<_> = long.iter().map(|(at_ms, _)| (*at_ms, 180)).collect();
+    let mut slow = waiting(&mut random, &short);
+    let three = |(at_ms, for_ms): &(u64, u64)| [0, 9, 17].map(|ms| (at_ms + ms, for_ms - ms));
+    slow.extend(long.iter().flat_map(three));
+    slow.sort_unstable();
+    let mut fixture = fixture(&slow, 4 * WINDOW_MS);
+    for (cause, events) in [(TailCause::Paused, &long), (TailCause::Stolen, &short)] {
+        fixture.observed.lost.insert(cause, readings(100, events, 4 * WINDOW_MS));
+    }
+    let slowest = fixture.point.slowest.as_mut().unwrap();
+    slowest.of = slowest.requests * 20;
+    let tail = of(&fixture.case()).unwrap();
+    assert_eq!((tail.causes[0].cause, tail.beyond), (TailCause::Paused, None));
 }
 
 #[test]
