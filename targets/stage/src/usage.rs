@@ -8,13 +8,14 @@ type Takes = (&'static str, &'static str, &'static str);
 const TIME: &str = "a time in ns, us, ms or s up to 3600s";
 const NOTHING: &str = "no value";
 
-const TAKES: [Takes; 25] = [
+const TAKES: [Takes; 26] = [
     ("--addr", "an IP address", "--addr 127.0.0.1"),
     ("--port", "a number from 0 to 65535", "--port 8084"),
     ("--listeners", "a number from 1 to 64", "--listeners 2"),
     ("--workers", "a number from 1 to 1024", "--workers 8"),
     ("--thread-per-connection", NOTHING, "--thread-per-connection"),
     ("--sleep", TIME, "--sleep 20ms"),
+    ("--sleep-connection", "a number from 1", "--sleep 20ms --sleep-connection 5"),
     ("--lock", TIME, "--lock 2ms"),
     ("--lock-path", "a path", "--lock 2ms --lock-path /slow"),
     ("--spin", TIME, "--spin 100us"),
