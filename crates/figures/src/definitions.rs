@@ -496,7 +496,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "kernel.readings",
         "window_ns: from the attachment of the last program to the detachment. Durations: count, \
          sum_ns, and upper bounds of percentiles from buckets of which four double the value; \
-         p99_ns is null below a hundred. retransmits, resets_sent, resets_received: at either end \
+         p99_ns is null below a hundred; stdev_ns is never too small. retransmits, resets_sent, resets_received: at either end \
          of the server's connections on this host, and others. drops: packets freed by the kernel \
          with its own reason; is_of_server when either port was the server's. disks: block \
          requests of the whole host. programs: runs and time by the kernel's own statistics, and \
@@ -508,6 +508,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
          to the first read. inside: from the last read of a request to the end of the first write \
          of its response. acknowledged: from there to the acknowledgement, 0 when it came before \
          the write returned. Requests that are read together (pipelining) count as one.",
+    ),
+    (
+        "kernel.light",
+        "Visits of the same level with a quarter of answered_rate, asked_rate, in which requests \
+         do not wait for each other: the first evenly, a second one in groups of at_once that are \
+         due within a microsecond, where the verdict needs that. late_ns: the generator's delay \
+         of 90 % of them at most. seconds: how long the programs of the split were attached.",
     ),
     (
         "kernel.readings.threads",

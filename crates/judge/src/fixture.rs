@@ -317,6 +317,7 @@ pub fn host() -> HostFacts {
         sysctls: BTreeMap::new(),
         open_files_limit: (1024, 1024),
         tuned: None,
+        may_watch_inside: false,
         unreadable: vec![],
     }
 }

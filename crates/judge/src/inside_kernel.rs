@@ -1,18 +1,27 @@
 //! What programs in the kernel add to a verdict.
 //!
-//! In: a verdict, and what was seen in one more visit of a level (`--evidence kernel`). Out: the
-//! same verdict with that as evidence for or against it; or, where it named no wall, the wall whose
-//! waits add up. Never: another wall in place of one that was named.
+//! In: a verdict, and what was seen in more visits of a level (`--evidence kernel`). Out: the same
+//! verdict with that as evidence for or against it; or, where it named no wall, the wall whose
+//! waits add up, or that light load shows ([`queue`]). Never: another wall in place of one that was
+//! named.
 //!
 //! Readings of threads are samples, ten each second or fewer; the kernel's are sums of every wait.
 //! Time over the window is the mean number of threads, or of requests, that were there (Little), so
 //! that threads and requests can be added up as in the tests of A2 and A6.
 
+mod queue;
+
+pub use queue::{LightLoad, next_light};
+
 use crate::case::percent;
+use crate::next::load_with;
 use crate::ramp::ceiling;
 use crate::verdict::Context;
+use crate::waits::{self, Waits};
 use model::kernel::{Durations, KernelRecord, RanInstead, ThreadWaits, WaitFor, Whose};
-use model::run::Point;
+use model::load::Question;
+use model::route::Address;
+use model::run::{Outcome, Point};
 use model::units::{NS_PER_S, show_ns};
 use model::verdict::{CeilingKind, Confidence, Evidence, Named, Verdict};
 use model::wall::{Side, WallId};
@@ -54,25 +63,26 @@ struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Of a visit that is like the point; none when the split or the threads were not read, or are
-    /// not of the requests of the load.
-    fn of(record: &'a KernelRecord, point: &Point) -> Option<Self> {
+    /// Of a visit that is like the point; else why the split or the threads say nothing about it.
+    fn of(record: &'a KernelRecord, point: &Point) -> Result<Self, String> {
         let readings = &record.readings;
-        let (split, threads) = (readings.split.as_ref()?, readings.threads.as_ref()?);
-        let seconds = Some(readings.seconds()).filter(|seconds| *seconds > 0.0)?;
+        let parts = readings.split.as_ref().zip(readings.threads.as_ref());
+        let (split, threads) = parts.ok_or("the split or the threads were not read")?;
+        let seconds = Some(readings.seconds()).filter(|seconds| *seconds > 0.0);
+        let (seconds, in_flight) =
+            seconds.zip(record.in_flight).ok_or("the requests in flight are not known")?;
         let responses = record.answered_rate * seconds;
         let mean = |part: &Durations| part.sum_ns as f64 / NS_PER_S as f64 / seconds;
-        let is_same = SAME_RATE.contains(&(record.rate / point.rate));
-        let is_covered = COVERED.contains(&(split.inside.count as f64 / responses));
-        let sums = Self {
-            record,
-            threads,
-            seconds,
-            in_flight: record.in_flight?,
-            unread: mean(&split.unread),
-            inside: mean(&split.inside),
-        };
-        (is_same && is_covered).then_some(sums)
+        let same = record.rate / point.rate;
+        if !SAME_RATE.contains(&same) {
+            return Err(format!("the rate of their visit was {} of the level's", percent(same)));
+        }
+        let covered = split.inside.count as f64 / responses;
+        if !COVERED.contains(&covered) {
+            return Err(format!("they saw {} of the responses", percent(covered)));
+        }
+        let (unread, inside) = (mean(&split.unread), mean(&split.inside));
+        Ok(Self { record, threads, seconds, in_flight, unread, inside })
     }
 
     /// Threads that wait for these.
@@ -136,15 +146,67 @@ pub(crate) fn apply(
         Some(threads) if is_of_neighbours => by_whom(verdict, threads, record.readings.seconds()),
         _ => verdict,
     };
-    let Some(sums) = Sums::of(record, point) else { return verdict };
     let case = context.case(point, observed);
     let has_slack = case.server_has_slack() == Some(true) && case.client_has_slack() == Some(true);
     let is_open = verdict.wall == Named::Unknown && verdict.side != Side::Measurement;
-    let may_name = is_open && has_slack && point.is_of_requests();
-    match what_holds(&sums).filter(|_| may_name) {
+    let sums = match Sums::of(record, point) {
+        Ok(sums) => sums,
+        Err(why) if is_open => return untold(verdict, &why),
+        Err(_) => return verdict,
+    };
+    if !is_open || !has_slack || !point.is_of_requests() || sums.in_flight < IN_FLIGHT_MIN {
+        return with_requests(verdict, &sums);
+    }
+    if let Some(held) = at_disks(&sums) {
+        return name(verdict, &sums, held, point);
+    }
+    match queue::told(&sums, &case) {
+        Some(Told::Wall(held)) => return name(verdict, &sums, held, point),
+        Some(Told::NoQueue(stays)) => return no_wall(verdict, &sums, stays, point),
+        Some(Told::Open(why)) => return untold(with_requests(verdict, &sums), &why),
+        None => {}
+    }
+    match asleep(&sums) {
         Some(held) => name(verdict, &sums, held, point),
         None => with_requests(verdict, &sums),
     }
+}
+
+/// Proposes evidence from the kernel where it may decide an unknown verdict and can be had.
+pub(crate) fn propose(
+    mut verdict: Verdict,
+    context: Context<'_>,
+    points: &[Point],
+    observed: &[Observed],
+) -> Verdict {
+    let Context { trial, host, target, .. } = context;
+    let is_had = context.kernel.is_some() || trial.evidence.is_some();
+    let is_near = target.server.is_some() && target.probe.is_none();
+    let is_tcp = trial.addresses.first().is_some_and(|address| Address::port(address).is_some());
+    let is_asked = matches!(trial.question, Question::Load | Question::Ramp);
+    let is_open = verdict.wall == Named::Unknown && verdict.side != Side::Measurement;
+    let is_over = context.outcome == Outcome::Complete;
+    if is_had || !is_near || !is_tcp || !is_asked || !is_open || !is_over || !host.may_watch_inside
+    {
+        return verdict;
+    }
+    let all = points.iter().zip(observed).filter(|(point, _)| point.is_of_requests());
+    let Some((point, observed)) = all.max_by(|one, other| one.0.rate.total_cmp(&other.0.rate))
+    else {
+        return verdict;
+    };
+    let case = context.case(point, observed);
+    let has_slack = case.server_has_slack() == Some(true) && case.client_has_slack() == Some(true);
+    if has_slack && waits::of(&case) != Waits::No {
+        verdict.next.insert(0, load_with(&case, ["--evidence", "kernel"]));
+    }
+    verdict
+}
+
+/// A verdict that stays unknown, and why.
+fn untold(mut verdict: Verdict, why: &str) -> Verdict {
+    verdict.against.push(format!("programs in the kernel do not tell: {why}"));
+    verdict
 }
 
 /// Where the requests are, beside the evidence of a wall that is about that, or of none.
@@ -160,59 +222,85 @@ fn with_requests(mut verdict: Verdict, sums: &Sums<'_>) -> Verdict {
     verdict
 }
 
-/// What threads hold requests with.
+/// What the requests of an unknown verdict wait for.
+enum Told {
+    /// At a wall.
+    Wall(Held),
+    /// They do not: what shows that.
+    NoQueue(Evidence),
+    /// It does not decide, and why.
+    Open(String),
+}
+
+/// What requests wait for or are held with.
 struct Held {
     wall: WallId,
     sentence: String,
-    evidence: Evidence,
+    fix: Option<String>,
+    evidence: Vec<Evidence>,
     against: &'static str,
 }
 
-/// The wall whose waits and unread requests are all requests, if there is one.
-fn what_holds(sums: &Sums<'_>) -> Option<Held> {
-    if sums.in_flight < IN_FLIGHT_MIN {
-        return None;
-    }
+/// Threads that wait for a disk, with nearly all requests.
+fn at_disks(sums: &Sums<'_>) -> Option<Held> {
     let disk = sums.waiting(&[WaitFor::Disk]);
     let each = sums.each(WaitFor::Disk);
     let is_most = disk >= ALWAYS && disk >= sums.otherwise();
-    if is_most && each >= EACH_MIN && sums.adds_up(sums.inside) {
-        let field = "threads that wait for a disk on average; such waits per response".to_string();
-        let value = format!("{disk:.1}; {each:.1}");
-        let rule = "nearly always one, and in at least every second response";
-        return Some(Held {
-            wall: WallId::A6,
-            sentence: format!(
-                "on average {disk:.1} threads of the server wait for a disk, {each:.1} times in \
-                 each response"
-            ),
-            evidence: evidence("sched_switch", field, value, rule),
-            against: "threads that write beside the requests as often as these come look the same",
-        });
-    }
+    let is_it = is_most && each >= EACH_MIN && sums.adds_up(sums.inside);
+    let field = "threads that wait for a disk on average; such waits per response".to_string();
+    let value = format!("{disk:.1}; {each:.1}");
+    let rule = "nearly always one, and in at least every second response";
+    is_it.then(|| Held {
+        wall: WallId::A6,
+        sentence: format!(
+            "on average {disk:.1} threads of the server wait for a disk, {each:.1} times in each \
+             response"
+        ),
+        fix: None,
+        evidence: vec![evidence("sched_switch", field, value, rule)],
+        against: "threads that write beside the requests as often as these come look the same",
+    })
+}
+
+/// Threads asleep with a request each, before which the others lie unread.
+fn asleep(sums: &Sums<'_>) -> Option<Held> {
     let asleep = sums.waiting(&[WaitFor::Timer, WaitFor::Socket]);
-    if sums.unread >= UNREAD_MIN * sums.in_flight && asleep >= 0.5 && sums.adds_up(asleep) {
-        let field = "threads asleep for a time or at a socket on average".to_string();
-        let rule = "with the unread requests, all requests in flight";
-        return Some(Held {
-            wall: WallId::A2,
-            sentence: format!(
-                "{asleep:.1} threads of the server sleep with a request each, and {:.1} requests \
-                 lie unread before them",
-                sums.unread
-            ),
-            evidence: evidence("sched_switch", field, format!("{asleep:.1}"), rule),
-            against: "a limiter that queues requests (A4) looks the same at one load; a ramp \
-                      separates them",
-        });
+    let is_queue = sums.unread >= UNREAD_MIN * sums.in_flight;
+    let field = "threads asleep for a time or at a socket on average".to_string();
+    let rule = "with the unread requests, all requests in flight";
+    (is_queue && asleep >= 0.5 && sums.adds_up(asleep)).then(|| Held {
+        wall: WallId::A2,
+        sentence: format!(
+            "{asleep:.1} threads of the server sleep with a request each, and {:.1} requests lie \
+             unread before them",
+            sums.unread
+        ),
+        fix: None,
+        evidence: vec![evidence("sched_switch", field, format!("{asleep:.1}"), rule)],
+        against: "a limiter that queues requests (A4) looks the same at one load; a ramp separates \
+                  them",
+    })
+}
+
+/// No wall where requests wait for nothing.
+fn no_wall(verdict: Verdict, sums: &Sums<'_>, stays: Evidence, point: &Point) -> Verdict {
+    let found = [stays, sums.requests()];
+    Verdict {
+        wall: Named::None,
+        name: format!("no wall was reached; the limit is {}", point.limit_phrase()),
+        side: Side::None,
+        confidence: Confidence::Suspected,
+        ceiling: ceiling(&[point], CeilingKind::AtLeast),
+        alternatives: Vec::new(),
+        evidence: found.into_iter().chain(verdict.evidence).collect(),
+        ..verdict
     }
-    None
 }
 
 /// A wall where none was named.
 fn name(verdict: Verdict, sums: &Sums<'_>, held: Held, point: &Point) -> Verdict {
-    let Held { wall, sentence, evidence, against } = held;
-    let found = [evidence, sums.requests()];
+    let Held { wall, sentence, fix, evidence, against } = held;
+    let found = evidence.into_iter().chain([sums.requests()]);
     let of_level = || ceiling(&[point], CeilingKind::Ceiling);
     Verdict {
         wall: Named::Wall(wall),
@@ -221,8 +309,9 @@ fn name(verdict: Verdict, sums: &Sums<'_>, held: Held, point: &Point) -> Verdict
         confidence: Confidence::Suspected,
         ceiling: verdict.ceiling.or_else(of_level),
         sentence: Some(sentence),
+        fix,
         alternatives: Vec::new(),
-        evidence: found.into_iter().chain(verdict.evidence).collect(),
+        evidence: found.chain(verdict.evidence).collect(),
         against: std::iter::once(against.to_string()).chain(verdict.against).collect(),
         ..verdict
     }
@@ -275,21 +364,24 @@ fn by_whom(mut verdict: Verdict, threads: &ThreadWaits, seconds: f64) -> Verdict
 
 #[cfg(test)]
 mod tests {
-    use super::apply;
+    use super::{apply, propose};
     use crate::fixture::Fixture;
     use crate::verdict::Context;
     use model::kernel::{
         Durations, KernelReadings, KernelRecord, KernelWait, RanInstead, RequestSplit, ThreadWaits,
         WaitFor, Whose,
     };
+    use model::load::{EvidenceFrom, Question};
     use model::run::{Outcome, Target};
+    use model::step::Step;
     use model::units::NS_PER_S;
     use model::verdict::{Confidence, Named, Verdict};
     use model::wall::{Side, WallId};
+    use std::slice;
 
     /// The point of the fixture has eight requests in flight and 1000 responses per second; ten
     /// seconds of it.
-    const SECONDS: u64 = 10;
+    pub(super) const SECONDS: u64 = 10;
     const RESPONSES: u64 = 10_000;
 
     /// Responses with this many of them in a part on average.
@@ -298,7 +390,7 @@ mod tests {
         Durations { count: RESPONSES, sum_ns, ..Durations::default() }
     }
 
-    fn seen(unread: f64, inside: f64, waits: &[(WaitFor, f64)]) -> KernelRecord {
+    pub(super) fn seen(unread: f64, inside: f64, waits: &[(WaitFor, f64)]) -> KernelRecord {
         let wait = |(what, threads): &(WaitFor, f64)| KernelWait {
             what: *what,
             functions: Vec::new(),
@@ -324,11 +416,15 @@ mod tests {
                 }),
                 ..KernelReadings::default()
             },
+            light: Vec::new(),
         }
     }
 
     fn judged(verdict: Verdict, record: &KernelRecord) -> Verdict {
-        let fixture = Fixture::good();
+        judged_of(&Fixture::good(), verdict, record)
+    }
+
+    pub(super) fn judged_of(fixture: &Fixture, verdict: Verdict, record: &KernelRecord) -> Verdict {
         let target = Target { server: fixture.server.clone(), ..Target::default() };
         let context = Context {
             trial: &fixture.trial,
@@ -338,7 +434,8 @@ mod tests {
             perturbations: &[],
             kernel: Some(record),
         };
-        apply(verdict, context, &[fixture.point], &[fixture.observed])
+        let points = slice::from_ref(&fixture.point);
+        apply(verdict, context, points, slice::from_ref(&fixture.observed))
     }
 
     fn unknown(record: &KernelRecord) -> Verdict {
@@ -380,14 +477,53 @@ mod tests {
     #[test]
     fn a_visit_unlike_the_point_or_a_split_of_few_requests_proves_nothing() {
         let pool = seen(6.0, 1.9, &[(WaitFor::Timer, 2.0)]);
+        let is_open = |record: &KernelRecord, why: &str| {
+            let verdict = unknown(record);
+            assert_eq!((verdict.wall, verdict.evidence.len()), (Named::Unknown, 0));
+            assert!(verdict.against[0].ends_with(why), "{verdict:?}");
+        };
         let slowed = KernelRecord { rate: 700.0, ..pool.clone() };
-        assert_eq!(unknown(&slowed), crate::undecided());
+        is_open(&slowed, "the rate of their visit was 70.0 % of the level's");
         let mut few = pool.clone();
         few.readings.split.as_mut().unwrap().inside.count = RESPONSES / 2;
-        assert_eq!(unknown(&few), crate::undecided());
+        is_open(&few, "they saw 50.0 % of the responses");
         let mut unread = pool;
         unread.readings.split = None;
-        assert_eq!(unknown(&unread), crate::undecided());
+        is_open(&unread, "were not read");
+    }
+
+    #[test]
+    fn evidence_from_the_kernel_is_proposed_where_it_may_decide() {
+        let proposed = |change: &dyn Fn(&mut Fixture), verdict: Verdict| {
+            let mut fixture = Fixture::good();
+            fixture.host.may_watch_inside = true;
+            change(&mut fixture);
+            let target = Target { server: fixture.server.clone(), ..Target::default() };
+            let context = Context {
+                trial: &fixture.trial,
+                host: &fixture.host,
+                target: &target,
+                outcome: Outcome::Complete,
+                perturbations: &[],
+                kernel: None,
+            };
+            let points = slice::from_ref(&fixture.point);
+            let verdict = propose(verdict, context, points, slice::from_ref(&fixture.observed));
+            verdict.next.first().map(Step::text)
+        };
+        let unknown = crate::undecided;
+        let step = proposed(&|_| {}, unknown()).unwrap();
+        assert_eq!(step, "ceiling load http://127.0.0.1:8083/read -c 8 --evidence kernel");
+        let named = Verdict { wall: Named::Wall(WallId::A2), ..unknown() };
+        assert_eq!(proposed(&|_| {}, named), None);
+        let never = [
+            proposed(&|fixture| fixture.host.may_watch_inside = false, unknown()),
+            proposed(&|fixture| fixture.server = None, unknown()),
+            proposed(&|fixture| fixture.trial.evidence = Some(EvidenceFrom::Kernel), unknown()),
+            proposed(&|fixture| fixture.trial.question = Question::Find, unknown()),
+            proposed(&|fixture| fixture.server_thread(0.9, 0.05), unknown()),
+        ];
+        assert_eq!(never, [None, None, None, None, None]);
     }
 
     #[test]

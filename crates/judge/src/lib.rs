@@ -19,6 +19,8 @@ mod backlog;
 mod decide;
 mod fleet;
 mod inside_kernel;
+pub use inside_kernel::{LightLoad, next_light};
+
 mod next;
 mod remaining;
 mod verdict;

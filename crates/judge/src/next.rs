@@ -57,11 +57,16 @@ pub(crate) fn what_it_waits_in(case: &Case<'_>) -> Step {
     if !case.point.is_of_requests() {
         return "profile what the server waits for; its CPUs have slack".into();
     }
+    load_with(case, ["--profile", "auto"])
+}
+
+/// The same load once more, with an option.
+pub(crate) fn load_with(case: &Case<'_>, option: [&str; 2]) -> Step {
     let load = &case.point.load;
     let mut words = ["load", &case.trial.url, "-c"].map(str::to_string).to_vec();
     words.push(load.connections.to_string());
     words.extend(load.rate.into_iter().flat_map(|rate| ["-R".into(), format!("{rate:.0}")]));
-    words.extend(["--profile", "auto"].map(str::to_string));
+    words.extend(option.map(str::to_string));
     Step::command(words)
 }
 

@@ -89,6 +89,7 @@ pub fn worker_load(context: Context<'_>, point: &Point, observed: &Observed) -> 
 pub fn judge_run(context: Context<'_>, points: &[Point], observed: &[Observed]) -> Verdict {
     let verdict = judge_points(context, points, observed);
     let verdict = inside_kernel::apply(verdict, context, points, observed);
+    let verdict = inside_kernel::propose(verdict, context, points, observed);
     let best = points.iter().max_by(|one, other| one.rate.total_cmp(&other.rate));
     let mut verdict = best.map_or(verdict.clone(), |best| fleet::apply(verdict, best));
     mention_loss(context, &mut verdict, &observed.iter().collect::<Vec<_>>());

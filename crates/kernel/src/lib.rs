@@ -23,4 +23,4 @@ mod threads;
 mod watch;
 
 pub use bpf::program_ids;
-pub use watch::{Asked, Watch};
+pub use watch::{Asked, Scope, Watch, may_watch};

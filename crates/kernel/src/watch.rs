@@ -1,7 +1,7 @@
 //! Loads the programs, attaches them for a while, and reads what they saw.
 
 use crate::bpf::{self, BpfError, Map, Program, words};
-use crate::btf::{Btf, BtfError};
+use crate::btf::{self, Btf, BtfError};
 use crate::code::{Code, bucket_end};
 use crate::disks::{self, Requests};
 use crate::drops::{self, OF_SERVER, Packets};
@@ -17,6 +17,7 @@ use model::units::NS_PER_S;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process;
 
 /// Waits, tasks and devices that are kept, the largest of each.
@@ -33,6 +34,17 @@ pub struct Asked {
     pub pids: Vec<u32>,
     /// The port of this host that its connections come to; none when they do not come by TCP.
     pub port: Option<u16>,
+    /// How much of it.
+    pub scope: Scope,
+}
+
+/// How much is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything that this kernel shows.
+    All,
+    /// The split of requests alone.
+    Split,
 }
 
 /// What programs belong together: all of them, or none.
@@ -90,6 +102,19 @@ fn is_first_namespace() -> bool {
     fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == FIRST)
 }
 
+/// Whether this process may have programs in the kernel that see a server: by its capabilities, by
+/// its processes' numbers, and by the types of the kernel. Loading may be refused all the same.
+pub fn may_watch() -> bool {
+    /// Bits of `linux/capability.h`.
+    const CAP_SYS_ADMIN: u64 = 1 << 21;
+    const BOTH: u64 = 1 << 38 | 1 << 39;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let held = line.and_then(|held| u64::from_str_radix(held.trim(), 16).ok()).unwrap_or(0);
+    let is_allowed = held & CAP_SYS_ADMIN != 0 || held & BOTH == BOTH;
+    is_allowed && is_first_namespace() && Path::new(btf::PATH).exists()
+}
+
 /// Programs of a part, by hook.
 type Programs = Vec<(&'static str, Code)>;
 
@@ -134,8 +159,10 @@ impl Watch {
             },
             Some,
         );
-        self.take(Part::Threads, threads_programs(&maps, &btf));
-        self.take(Part::Disks, disks_programs(&maps, &btf));
+        if self.asked.scope == Scope::All {
+            self.take(Part::Threads, threads_programs(&maps, &btf));
+            self.take(Part::Disks, disks_programs(&maps, &btf));
+        }
         match self.asked.port {
             Some(port) => self.load_network(&maps, &btf, port),
             None => {
@@ -159,6 +186,9 @@ impl Watch {
             ("sock_send_length", sockets::written(maps, &sockets)),
         ];
         self.take(Part::Split, Ok(split));
+        if self.asked.scope == Scope::Split {
+            return;
+        }
         let received = sockets::received(maps, &sockets);
         self.take(Part::Acknowledged, Ok(vec![("tcp_probe", received)]));
         self.reasons = btf.values("skb_drop_reason").unwrap_or_default();

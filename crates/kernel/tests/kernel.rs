@@ -3,7 +3,7 @@
 //! A server here is a thread, and what is asserted is what no load on the machine can change: a
 //! thread that sleeps for 20 ms is off its CPU for at least as long.
 
-use kernel::{Asked, Watch, program_ids};
+use kernel::{Asked, Scope, Watch, program_ids};
 use model::kernel::{KernelReadings, WaitFor, Whose};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -34,7 +34,7 @@ fn alone() -> MutexGuard<'static, ()> {
 /// What programs see of this process while something is done; none, with the reason printed, where
 /// this kernel or user cannot.
 fn watched(port: Option<u16>, act: impl FnOnce()) -> Option<KernelReadings> {
-    let mut watch = Watch::load(Asked { pids: vec![process::id()], port });
+    let mut watch = Watch::load(Asked { pids: vec![process::id()], port, scope: Scope::All });
     watch.attach(now_ns);
     act();
     let readings = watch.finish(now_ns);
@@ -181,7 +181,8 @@ fn a_delayed_thread_names_who_ran_instead() {
 #[test]
 #[ignore = "a part of other tests"]
 fn holder() {
-    let mut watch = Watch::load(Asked { pids: vec![process::id()], port: Some(1) });
+    let (pids, port) = (vec![process::id()], Some(1));
+    let mut watch = Watch::load(Asked { pids, port, scope: Scope::All });
     watch.attach(now_ns);
     if let Ok(ids) = program_ids() {
         println!("programs {}", ids.len());

@@ -81,7 +81,8 @@ impl<'a> RunBuilder<'a> {
     pub(crate) fn new(setting: Setting<'a>, trial: &'a Trial, manners: Manners) -> Self {
         let host = match setting {
             Setting::Live | Setting::Fleet(_) => {
-                HostFacts { tuned: drift::tuned(), ..probe::host_facts() }
+                let may_watch_inside = kernel::may_watch();
+                HostFacts { tuned: drift::tuned(), may_watch_inside, ..probe::host_facts() }
             }
             Setting::Model(model) => model.host(),
         };

@@ -166,6 +166,9 @@ pub struct HostFacts {
     /// Values that `ceiling tune` had changed and not restored when the run started; `null` when it
     /// has no journal, or the journal could not be read.
     pub tuned: Option<Vec<TunedValue>>,
+    /// Whether we may have programs inside the kernel (`--evidence kernel`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_watch_inside: bool,
     /// What could not be read.
     pub unreadable: Vec<Unreadable>,
 }

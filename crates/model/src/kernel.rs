@@ -20,6 +20,27 @@ pub struct KernelRecord {
     pub in_flight: Option<f64>,
     /// What the programs saw.
     pub readings: KernelReadings,
+    /// Visits with a quarter of those responses, in which requests do not wait for each other: what
+    /// takes longer under load is a queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub light: Vec<LightVisit>,
+}
+
+/// A visit at a rate at which requests do not wait for each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LightVisit {
+    /// Requests that were sent at one instant: 1 when all came evenly.
+    pub at_once: u32,
+    /// Requests per second that were planned.
+    pub asked_rate: f64,
+    /// Responses per second, good or not.
+    pub answered_rate: f64,
+    /// How late the generator sent nine of ten requests at most, nanoseconds; absent when unknown.
+    pub late_ns: Option<u64>,
+    /// How long the programs were attached, seconds.
+    pub seconds: f64,
+    /// A request at the server; absent when its hooks could not be used.
+    pub split: Option<RequestSplit>,
 }
 
 /// What the programs saw in the time in which they were attached.
@@ -66,7 +87,14 @@ pub struct Durations {
     pub p99_ns: Option<u64>,
     /// At most this for all.
     pub max_ns: Option<u64>,
+    /// Their standard deviation, never too small: that of the upper bounds, and of values anywhere
+    /// within the quarter in which each is known; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdev_ns: Option<u64>,
 }
+
+/// Standard deviation of a value that may be anywhere in a quarter of its size: 0.25 / sqrt(12).
+const WITHIN_A_QUARTER: f64 = 0.0722;
 
 impl Durations {
     /// From pairs of an upper bound and a count, the lowest first.
@@ -88,6 +116,7 @@ impl Durations {
             p90_ns: at(0.9),
             p99_ns: at(0.99).filter(|_| count >= 100),
             max_ns: at(1.0),
+            stdev_ns: stdev_ns(buckets, count),
         }
     }
 
@@ -95,6 +124,19 @@ impl Durations {
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }
+}
+
+/// The standard deviation of values in buckets, with what the width of a bucket hides.
+fn stdev_ns(buckets: &[(u64, u64)], count: u64) -> Option<u64> {
+    if count == 0 {
+        return None;
+    }
+    let sum = |of: &dyn Fn(f64) -> f64| -> f64 {
+        buckets.iter().map(|(end_ns, count)| of(*end_ns as f64) * *count as f64).sum()
+    };
+    let mean = sum(&|end_ns| end_ns) / count as f64;
+    let between = sum(&|end_ns| (end_ns - mean).powi(2)) / count as f64;
+    Some((between + (WITHIN_A_QUARTER * mean).powi(2)).sqrt() as u64)
 }
 
 /// The parts of a request at the server.
@@ -296,5 +338,14 @@ mod tests {
         assert_eq!((ten.max_ns, ten.mean_ns()), (Some(40), Some(10.0)));
         let many = Durations::of(0, &[(8, 99), (40, 1)]);
         assert_eq!((many.p99_ns, many.max_ns), (Some(8), Some(40)));
+    }
+
+    #[test]
+    fn the_spread_of_durations_is_never_too_small() {
+        assert_eq!(Durations::of(0, &[]).stdev_ns, None);
+        // All in one bucket: anywhere in a quarter of a thousand.
+        assert_eq!(Durations::of(9_000, &[(1_000, 10)]).stdev_ns, Some(72));
+        let two = Durations::of(20_000, &[(1_000, 10), (3_000, 10)]).stdev_ns;
+        assert_eq!(two, Some(1_010), "a thousand between them, 144 within");
     }
 }

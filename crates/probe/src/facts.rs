@@ -62,6 +62,7 @@ pub fn host_facts() -> HostFacts {
         sysctls,
         open_files_limit: open_files_limit.unwrap_or_default(),
         tuned: None,
+        may_watch_inside: false,
         unreadable: with_sources(collector.unreadable),
     }
 }

@@ -445,6 +445,7 @@ fn host() -> HostFacts {
             .collect(),
         open_files_limit: (1_048_576, 1_048_576),
         tuned: None,
+        may_watch_inside: false,
         unreadable: vec![Unreadable {
             source: "/proc/kcore".to_string(),
             why: "Permission denied (os error 13)".to_string(),

@@ -67,6 +67,7 @@ impl HostModel {
             sysctls: BTreeMap::new(),
             open_files_limit: (1 << 20, 1 << 20),
             tuned: None,
+            may_watch_inside: false,
             unreadable: Vec::new(),
         }
     }

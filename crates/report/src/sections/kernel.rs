@@ -4,8 +4,8 @@
 use crate::page::{Block, Column, List, Mark, Table};
 use crate::wording::{per_second, percent, plural, point_phrase};
 use model::kernel::{
-    ByConnection, Durations, KernelReadings, KernelRecord, KernelWait, RanInstead, ThreadWaits,
-    WaitFor, Whose,
+    ByConnection, Durations, KernelReadings, KernelRecord, KernelWait, LightVisit, RanInstead,
+    ThreadWaits, WaitFor, Whose,
 };
 use model::run::Run;
 use model::units::{NS_PER_S, show_count, show_ns};
@@ -166,7 +166,25 @@ fn split(record: &KernelRecord) -> Option<Table> {
         }
         table.notes.push(note);
     }
+    table.notes.extend(record.light.iter().filter_map(light));
     Some(table)
+}
+
+/// A visit in which requests do not wait for each other.
+fn light(visit: &LightVisit) -> Option<String> {
+    let split = visit.split.as_ref()?;
+    let how = match visit.at_once {
+        1 => "one by one".to_string(),
+        at_once => format!("{at_once} at one instant"),
+    };
+    let mean = |part: &Durations| part.mean_ns().map_or("-".to_string(), show_ns);
+    Some(format!(
+        "At {} requests per second, {how}: unread {}, in the server {} (seen {}).",
+        show_count(visit.asked_rate),
+        mean(&split.unread),
+        mean(&split.inside),
+        show_count(split.inside.count as f64)
+    ))
 }
 
 /// What a wait is for, in words.
@@ -425,6 +443,14 @@ mod tests {
                 }],
                 ..KernelReadings::default()
             },
+            light: vec![LightVisit {
+                at_once: 2,
+                asked_rate: 25.0,
+                answered_rate: 25.0,
+                late_ns: None,
+                seconds: 40.0,
+                split: Some(RequestSplit { unread: part(1), inside: part(20), acknowledged: None }),
+            }],
         });
         run
     }
@@ -449,6 +475,7 @@ mod tests {
             "unread in its socket | 1000 | 10.00 | 100ms | 400ms | - | -",
             "first write | 1000 | 40.00 | 400ms",
             "Seen: 1000 of about 1000 responses, 100 %.",
+            "At 25 requests per second, 2 at one instant: unread 1ms, in the server 20ms (seen",
             "a time (sleep) | do_nanosleep < hrtimer_nanosleep | 3.90 | 100 | 390ms",
             "burn (7) 75.0 %, nothing (the CPU was idle or stolen) 25.0 %",
             "of the server's port NO_SOCKET 3; of others none",
