@@ -496,11 +496,12 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "kernel.readings",
         "window_ns: from the attachment of the last program to the detachment. Durations: count, \
          sum_ns, and upper bounds of percentiles from buckets of which four double the value; \
-         p99_ns is null below a hundred; stdev_ns is never too small. retransmits, resets_sent, resets_received: at either end \
-         of the server's connections on this host, and others. drops: packets freed by the kernel \
-         with its own reason; is_of_server when either port was the server's. disks: block \
-         requests of the whole host. programs: runs and time by the kernel's own statistics, and \
-         how often one did not run because it ran already on that CPU.",
+         p99_ns is null below a hundred; stdev_ns is never too small. retransmits, resets_sent, \
+         resets_received: at either end of the server's connections on this host, and others. \
+         drops: packets freed by the kernel with its own reason; is_of_server when either port \
+         was the server's. disks: block requests of the whole host. programs: runs and time by \
+         the kernel's own statistics, and how often one did not run because it ran already on \
+         that CPU.",
     ),
     (
         "kernel.readings.split",

@@ -1,5 +1,5 @@
-//! Evidence from the kernel: one more visit of a level, with programs in the kernel, and visits with
-//! a quarter of its requests, in which they do not wait for each other.
+//! Evidence from the kernel: one more visit of a level, with programs in the kernel, and visits
+//! with a quarter of its requests, in which they do not wait for each other.
 //!
 //! The programs cost something at each switch of a thread and each request, so no measured window
 //! has them. They are loaded before the visit and attached inside its window.

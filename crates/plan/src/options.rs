@@ -153,8 +153,8 @@ pub struct Options {
 
     /// More evidence about a server on this host, in visits of its own, so that no figure includes
     /// its cost. kernel: programs in the kernel time how long requests lie unread, how long the
-    /// server has them, at this load and with few requests, and what its threads sleep on meanwhile,
-    /// count dropped packets by reason, and name who ran on its CPUs instead; as root
+    /// server has them, at this load and with few requests, and what its threads sleep on
+    /// meanwhile, count dropped packets by reason, and name who ran on its CPUs instead; as root
     #[arg(long, value_name = "kernel")]
     pub evidence: Option<Evidence>,
 

@@ -26,6 +26,15 @@ fn the_delay_of_a_server_is_at_the_server_and_in_a_visit_of_its_own() {
         let (at_server_ns, count) =
             (sum("unread", "sum_ns") + sum("inside", "sum_ns"), sum("inside", "count"));
         assert!(count > 0 && at_server_ns >= count * DELAY_NS, "{readings}");
+        // Visits with few requests, where that one was like the level.
+        for visit in record["kernel"]["light"].as_array().into_iter().flatten() {
+            let (split, figure) = (&visit["split"], |key: &str| visit[key].as_f64().unwrap());
+            let sum = |part: &str| split[part]["sum_ns"].as_u64().unwrap();
+            let count = split["inside"]["count"].as_u64().unwrap();
+            assert!(sum("unread") + sum("inside") >= count * DELAY_NS, "{visit}");
+            let answered_rate = record["kernel"]["answered_rate"].as_f64().unwrap();
+            assert!((figure("asked_rate") * 4.0 / answered_rate - 1.0).abs() < 1e-6, "{visit}");
+        }
         let programs = readings["programs"].as_array().unwrap();
         assert!(programs.iter().any(|one| one["ns"].as_u64() > Some(0)), "{programs:?}");
     }

@@ -36,6 +36,11 @@ const LIGHT: f64 = 0.25;
 /// Requests whose mean tells how long one takes: within a quarter, if their times vary like those
 /// of an exponential distribution.
 const SEEN_MIN: u64 = 20;
+/// Requests, or groups that come at once, for which a light visit is made long enough: where times
+/// vary by a tenth, their mean is then known within 1 %.
+const WANTED: f64 = 100.0;
+/// The longest visit that is proposed to tell more, seconds.
+const LONGEST_S: f64 = 60.0;
 /// Up to this much more than alone, two standard errors included, a request does not wait: a queue
 /// has at most a tenth of them.
 const STAYS: f64 = 1.10;
@@ -57,6 +62,9 @@ const ERRORS_MIN: f64 = 4.0;
 /// The part of that growth that requests which come at once may add by computing one after another,
 /// or lose by coming one after another.
 const ASIDE_MAX: f64 = 0.3;
+/// Share of the server's CPUs that others may use where times at two loads are compared: from then
+/// on they may lengthen the one more than the other.
+const CROWDED: f64 = 0.15;
 /// Share of the requests that may fail.
 const FAILED_MAX: f64 = 0.01;
 
@@ -67,7 +75,7 @@ pub struct LightLoad {
     pub at_once: u32,
     /// Requests per second on average.
     pub rate: f64,
-    /// How long the programs must see it at least, seconds.
+    /// How long the programs should see it, seconds.
     pub seconds: f64,
 }
 
@@ -75,12 +83,8 @@ pub struct LightLoad {
 pub fn next_light(record: &KernelRecord, point: &Point) -> Option<LightLoad> {
     let sums = Sums::of(record, point).ok()?;
     let rate = LIGHT * record.answered_rate;
-    // Twice as many as needed: some are in the server at the begin and at the end.
-    let load = |at_once: u32| LightLoad {
-        at_once,
-        rate,
-        seconds: 2.0 * SEEN_MIN as f64 * f64::from(at_once) / rate,
-    };
+    let load =
+        |at_once: u32| LightLoad { at_once, rate, seconds: WANTED * f64::from(at_once) / rate };
     if record.light.is_empty() {
         return Some(load(1));
     }
@@ -220,6 +224,9 @@ pub(super) fn told(sums: &Sums<'_>, case: &Case<'_>) -> Option<Told> {
 
 fn place_told(sums: &Sums<'_>, case: &Case<'_>, both: &Compared) -> Result<Told, String> {
     match both.place(sums) {
+        Place::Nowhere if case.neighbours().is_none_or(|share| share > CROWDED) => {
+            Err("other processes use the server's CPUs".to_string())
+        }
         // Over a ramp, other levels may have had a queue.
         Place::Nowhere if case.point.is_closed_loop() && case.trial.levels.len() == 1 => {
             Ok(Told::NoQueue(both.evidence("at most a tenth more: none waits for another")))
@@ -397,8 +404,15 @@ impl Growth {
         let in_turns_ns = f64::from(burst.at_once.saturating_sub(1)) / 2.0 * turn_ns;
         let squares = square_error(alone, 1).zip(square_error(at_once, burst.at_once));
         let (one, other) = squares.ok_or("how much the times of requests vary was not read")?;
-        if in_turns_ns < ERRORS_MIN * (one + other).sqrt() {
-            return Err("the times of requests vary too much; a longer -d would tell".to_string());
+        let times = ERRORS_MIN * (one + other).sqrt() / in_turns_ns;
+        if times > 1.0 {
+            // An error falls with the square root of the time.
+            let longer_s = (burst.seconds * times.powi(2)).ceil();
+            let vary = "the times of requests vary too much to tell places from a lock";
+            return Err(match longer_s <= LONGEST_S {
+                true => format!("{vary}: -d {longer_s:.0}s would tell"),
+                false => vary.to_string(),
+            });
         }
         if burst.late_ns.is_none_or(|late_ns| late_ns as f64 > ASIDE_MAX / 2.0 * turn_ns) {
             return Err(format!(
@@ -419,8 +433,8 @@ impl Growth {
         self.more_ns / self.in_turns_ns
     }
 
-    /// The largest part of it that they may spend on one CPU one after the other: each waits for the
-    /// CPU time of half of the others, at a section for half of their turns.
+    /// The largest part of it that they may spend on one CPU one after the other: each waits for
+    /// the CPU time of half of the others, at a section for half of their turns.
     fn computing(&self, case: &Case<'_>) -> f64 {
         case.point.cpu.server_cpus.map_or(f64::INFINITY, |cpus| cpus * self.rate / case.point.rate)
     }
@@ -446,6 +460,7 @@ mod tests {
     use model::verdict::{Named, Verdict};
     use model::wall::{Side, WallId};
     use observe::DownstreamUse;
+    use std::slice;
 
     /// Requests of a light visit: 250 per second for ten seconds.
     const COUNT: u64 = 2500;
@@ -549,6 +564,11 @@ mod tests {
         fixture.trial.levels.push(fixture.trial.levels[0].clone());
         let ramp = judged_of(&fixture, crate::undecided(), &record);
         is_open(&ramp, "no request waits for another");
+        fixture.observed.cpus.as_mut().unwrap().iter_mut().for_each(|cpu| {
+            (cpu.shares.idle, cpu.shares.user) = (0.0, 1.0);
+        });
+        let crowded = judged_of(&fixture, crate::undecided(), &record);
+        is_open(&crowded, "other processes");
         is_open(&judged(&loaded(0.1, 7.9, &[light(1, 0.1, 6.6)])), "with a quarter of the rate");
     }
 
@@ -591,11 +611,15 @@ mod tests {
         is_open(&with(&slow, &burst), "180/s of 250/s were answered");
         let mut vary = burst.clone();
         vary.split.as_mut().unwrap().inside.stdev_ns = Some(8 * NS_PER_MS);
-        is_open(&with(&even, &vary), "vary too much");
+        // Four times sqrt((0.4^2 + 2 x 8^2) / 2500) ms, 0.9 ms, of 0.5 ms: 3.3 times as long.
+        is_open(&with(&even, &vary), "vary too much to tell places from a lock: -d 33s would tell");
+        vary.split.as_mut().unwrap().inside.stdev_ns = Some(80 * NS_PER_MS);
+        assert!(with(&even, &vary).against.iter().any(|why| why.ends_with("from a lock")));
         let late = LightVisit { late_ns: Some(NS_PER_MS), ..burst.clone() };
         is_open(&with(&even, &late), "cannot send 2 requests at once");
-        is_open(&judged(&loaded(0.1, 7.9, &[even.clone()])), "no requests were sent at once");
-        let elsewhere = KernelRecord { in_flight: Some(20.0), ..loaded(0.1, 7.9, &[even]) };
+        let alone = loaded(0.1, 7.9, slice::from_ref(&even));
+        is_open(&judged(&alone), "no requests were sent at once");
+        let elsewhere = KernelRecord { in_flight: Some(20.0), ..alone };
         is_open(&judged(&elsewhere), "8.0 of 20.0 requests in flight");
     }
 
@@ -604,7 +628,7 @@ mod tests {
         let point = fixture().point;
         let next = |light: &[LightVisit]| next_light(&loaded(0.1, 7.9, light), &point);
         let LightLoad { at_once, rate, seconds } = next(&[]).unwrap();
-        assert_eq!((at_once, rate, seconds), (1, 250.0, 0.16));
+        assert_eq!((at_once, rate, seconds), (1, 250.0, 0.4));
         let at_once = |alone_ms| next(&[light(1, 0.0, alone_ms)]).map(|load| load.at_once);
         assert_eq!(at_once(0.1), None, "a pace");
         assert_eq!(at_once(7.8), None, "no queue");
