@@ -475,7 +475,7 @@ mod tests {
             "unread in its socket | 1000 | 10.00 | 100ms | 400ms | - | -",
             "first write | 1000 | 40.00 | 400ms",
             "Seen: 1000 of about 1000 responses, 100 %.",
-            "At 25 requests per second, 2 at one instant: unread 1ms, in the server 20ms (seen",
+            "At 25 requests per second, 2 at one instant: unread 1.00ms, in the server 20.0ms",
             "a time (sleep) | do_nanosleep < hrtimer_nanosleep | 3.90 | 100 | 390ms",
             "burn (7) 75.0 %, nothing (the CPU was idle or stolen) 25.0 %",
             "of the server's port NO_SOCKET 3; of others none",
