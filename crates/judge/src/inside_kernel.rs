@@ -160,15 +160,13 @@ pub(crate) fn apply(
     if let Some(held) = at_disks(&sums) {
         return name(verdict, &sums, held, point);
     }
-    match queue::told(&sums, &case) {
-        Some(Told::Wall(held)) => return name(verdict, &sums, held, point),
-        Some(Told::NoQueue(stays)) => return no_wall(verdict, &sums, stays, point),
-        Some(Told::Open(why)) => return untold(with_requests(verdict, &sums), &why),
-        None => {}
-    }
-    match asleep(&sums) {
-        Some(held) => name(verdict, &sums, held, point),
-        None => with_requests(verdict, &sums),
+    let told = queue::told(&sums, &case);
+    match (told, asleep(&sums)) {
+        (Some(Told::Wall(held)), _) => name(verdict, &sums, held, point),
+        (Some(Told::NoQueue(stays)), _) => no_wall(verdict, &sums, stays, point),
+        (Some(Told::Open(_)) | None, Some(held)) => name(verdict, &sums, held, point),
+        (Some(Told::Open(why)), None) => untold(with_requests(verdict, &sums), &why),
+        (None, None) => with_requests(verdict, &sums),
     }
 }
 
