@@ -151,8 +151,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 };
                 let mut streak = books.ledger.streak(stamp_of(&batch));
                 let place = (slot, state.responses - 1);
-                let read = (response, &[][..]);
-                state.served += books.book::<Mixed>(&mut streak, (place, at_ns), &batch, read);
+                let (read, pace) = ((response, &[][..]), books.pace(&batch, at_ns));
+                state.served +=
+                    books.book::<Mixed>(&mut streak, (place, at_ns), (&batch, pace), read);
                 books.ledger.settle(books.tick, streak, at_ns);
                 books.ledger.consist(books.tick, batch.epoch, &state.session.take_parts());
                 if let Some(early) = early {
@@ -176,6 +177,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.flights.land(slot, RequestId::Oldest, 1, self.tape.advance(batch.position, 1));
         self.fail(Batch { count: 1, ..batch }, class, at_ns);
     }
+}
+
+/// Whether requests are among the slowest so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Usual,
+    Slow,
 }
 
 /// Everything needed to read a response and to book it.
@@ -207,7 +215,7 @@ impl<S: Session> Books<'_, S> {
         at_ns: u64,
     ) -> (u32, Option<Cause>) {
         let mut streak = self.ledger.streak(stamp_of(batch));
-        let offered = input.len();
+        let (offered, pace) = (input.len(), self.pace(batch, at_ns));
         let (mut landed, mut cause) = (0, None);
         while landed < batch.count && !input.is_empty() {
             let before = *input;
@@ -216,7 +224,8 @@ impl<S: Session> Books<'_, S> {
                     let read = &before[..before.len() - input.len()];
                     let place = (slot, state.responses + u64::from(landed));
                     let read = (response, read);
-                    state.served += self.book::<K>(&mut streak, (place, at_ns), batch, read);
+                    state.served +=
+                        self.book::<K>(&mut streak, (place, at_ns), (batch, pace), read);
                     landed += 1;
                     batch.position = self.tape.advance(batch.position, 1);
                     if !response.reusable {
@@ -273,17 +282,18 @@ impl<S: Session> Books<'_, S> {
         &mut self,
         streak: &mut Streak,
         (place, at_ns): (Place, u64),
-        batch: &Batch,
+        (batch, pace): (&Batch, Pace),
         (response, read): (Response, &[u8]),
     ) -> u64 {
         if !K::IS_MIXED {
             return match response.status {
                 200 => {
-                    self.time(place, at_ns, batch);
+                    self.time((place, at_ns), (batch, pace));
                     self.ledger.ok(streak, response)
                 }
                 status => {
-                    self.other((place, at_ns), batch, (response, read), Fate::of_status(status))
+                    let fate = Fate::of_status(status);
+                    self.other((place, at_ns), (batch, pace), (response, read), fate)
                 }
             };
         }
@@ -293,18 +303,26 @@ impl<S: Session> Books<'_, S> {
         }
         match (fate, response.status) {
             (Fate::Good, 200) => {
-                self.time(place, at_ns, batch);
+                self.time((place, at_ns), (batch, pace));
                 self.ledger.ok(streak, response)
             }
-            _ => self.other((place, at_ns), batch, (response, read), fate),
+            _ => self.other((place, at_ns), (batch, pace), (response, read), fate),
         }
     }
 
-    /// Looks how long the first request of `batch` took, which has a good response.
+    /// How long the requests of `batch` took that have their responses now. They were due together,
+    /// so one look does for all.
     #[inline]
-    fn time(&mut self, place: Place, at_ns: u64, batch: &Batch) {
+    fn pace(&self, batch: &Batch, at_ns: u64) -> Pace {
         let took_ns = at_ns.saturating_sub(batch.planned_ns);
-        if self.slowest.is_slow(took_ns) && self.ledger.is_window(batch.epoch) {
+        let is_slow = self.slowest.is_slow(took_ns) && self.ledger.is_window(batch.epoch);
+        if is_slow { Pace::Slow } else { Pace::Usual }
+    }
+
+    /// Keeps the first request of `batch`, which has a good response, if it was slow.
+    #[inline]
+    fn time(&mut self, (place, at_ns): (Place, u64), (batch, pace): (&Batch, Pace)) {
+        if pace == Pace::Slow {
             let who = Who { place, tape: self.tape, shard: self.shard };
             self.slowest.keep(slow(who, batch, at_ns, SlowEnd::Answered));
         }
@@ -315,7 +333,7 @@ impl<S: Session> Books<'_, S> {
     fn other(
         &mut self,
         (place, at_ns): (Place, u64),
-        batch: &Batch,
+        (batch, pace): (&Batch, Pace),
         (response, read): (Response, &[u8]),
         fate: Fate,
     ) -> u64 {
@@ -327,7 +345,7 @@ impl<S: Session> Books<'_, S> {
             self.samples.catch(self.tick, (place, at_ns), (response, check), read);
         }
         if fate == Fate::Good {
-            self.time(place, at_ns, batch);
+            self.time((place, at_ns), (batch, pace));
             return self.ledger.good(self.tick, at_ns, stamp_of(batch), response);
         }
         self.ledger.bad(self.tick, at_ns, batch.epoch, response, check)
