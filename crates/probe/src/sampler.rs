@@ -384,6 +384,15 @@ mod tests {
         assert_eq!(pace.due_ns(), 1700);
     }
 
+    #[test]
+    fn a_window_of_a_second_or_more_has_four_reads_of_each_source() {
+        let every_ms = |window_ms: u64| {
+            Cadence::AtMostEveryNs(NS_PER_S).every_ns(window_ms * NS_PER_MS) / NS_PER_MS
+        };
+        assert_eq!([300, 1000, 2000, 10_000].map(every_ms), [250, 250, 500, 1000]);
+        assert_eq!(Cadence::EveryRound.every_ns(NS_PER_S), 0);
+    }
+
     fn slot(source: Box<dyn Source>) -> Slot {
         Slot { source, cadence: Cadence::EveryRound, due_ns: 0, cost_before_ns: 0 }
     }

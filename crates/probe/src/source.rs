@@ -49,19 +49,22 @@ use std::net::{IpAddr, SocketAddr};
 pub enum Cadence {
     /// In every round.
     EveryRound,
-    /// At most once in this many nanoseconds, but [`READS_MIN`] times in a window.
+    /// At most once in this many nanoseconds, but [`READS_MIN`] times in a window of a second or
+    /// more.
     AtMostEveryNs(u64),
 }
 
 /// Reads of each source in a window: without them a window says nothing about what it shows.
 pub(crate) const READS_MIN: u64 = 4;
+/// The shortest window that is worth that many: ten rounds of everything a second cost too much.
+const WINDOW_MIN_NS: u64 = 1000 * NS_PER_MS;
 
 impl Cadence {
     /// Time between two reads where windows are this long, nanoseconds.
     pub(crate) fn every_ns(self, window_ns: u64) -> u64 {
         match self {
             Self::EveryRound => 0,
-            Self::AtMostEveryNs(every_ns) => every_ns.min(window_ns / READS_MIN),
+            Self::AtMostEveryNs(every_ns) => every_ns.min(window_ns.max(WINDOW_MIN_NS) / READS_MIN),
         }
     }
 }

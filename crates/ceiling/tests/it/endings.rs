@@ -188,7 +188,7 @@ fn requests_that_the_server_did_not_take_have_a_name_and_are_sent_again_when_ask
     assert_eq!(of(point, "/requests/sent"), of(point, "/requests/completed") + unprocessed);
     assert!(of(point, "/connections/crossed/connections") > 0, "{}", point["connections"]);
     let said = run(&load);
-    assert!(said.stdout.contains("% unprocessed"), "{}", said.stdout);
+    assert!(said.stdout.contains("% of 1000 requests unprocessed"), "{}", said.stdout);
     assert!(said.stdout.contains("The server closes connections"), "{}", said.stdout);
     assert!(said.stdout.contains("--retry-unprocessed"), "{}", said.stdout);
     for (more, is_again) in [
