@@ -453,8 +453,13 @@ fn is_missing() -> bool {
     clock::monotonic_ns() < MISSING_UNTIL_NS.load(Ordering::Relaxed)
 }
 
+/// Whether the kernel has no module for the question: inet_diag, or tcp_diag where that is there.
+fn is_no_module(why: &io::Error) -> bool {
+    matches!(why.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOENT))
+}
+
 fn remember_missing(why: &io::Error) {
-    if why.raw_os_error() == Some(libc::ENOENT) {
+    if is_no_module(why) {
         MISSING_UNTIL_NS.store(clock::monotonic_ns() + MISSING_NS, Ordering::Relaxed);
     }
 }
@@ -462,7 +467,7 @@ fn remember_missing(why: &io::Error) {
 /// Asks a question that every kernel with sock_diag responds to.
 fn try_once() -> io::Result<()> {
     if is_missing() {
-        return Err(io::Error::from_raw_os_error(libc::ENOENT));
+        return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
     }
     let question = Question { states: 1 << TCP_LISTEN, ports: Ports::Any };
     ask(question, &mut vec![0; CHUNK_BYTES], |_| Then::Enough)
@@ -480,14 +485,14 @@ pub(crate) fn lost() -> Option<Unreadable> {
     Some(Unreadable { source: "sock_diag".into(), why })
 }
 
-/// A kernel that has no module for the question reports only that there is no such file.
+/// A kernel that has no module for the question reports only that it does not support it, or that
+/// there is no such file.
 fn reason(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(libc::ENOENT) => {
-            "this kernel has no inet_diag; where it is a module, modprobe tcp_diag loads it".into()
-        }
-        _ => error.to_string(),
+    if is_no_module(error) {
+        return "this kernel has no inet_diag; where it is a module, modprobe tcp_diag loads it"
+            .into();
     }
+    error.to_string()
 }
 
 /// All listening sockets on a port, of both families.
@@ -520,7 +525,7 @@ pub(super) fn opened(
     let states = 1 << TCP_ESTABLISHED | 1 << TCP_SYN_SENT;
     let refused = |why: &io::Error| Unreadable { source: "sock_diag".into(), why: reason(why) };
     if is_missing() {
-        return Err(refused(&io::Error::from_raw_os_error(libc::ENOENT)));
+        return Err(refused(&io::Error::from_raw_os_error(libc::EOPNOTSUPP)));
     }
     let mut sockets = Vec::new();
     let asked = ask(Question { states, ports }, chunk, |socket| {
