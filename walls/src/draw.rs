@@ -7,7 +7,7 @@ use crate::options::{Family, Hosts, Noise, RunOptions, Watch};
 use crate::perform::perform;
 use crate::proof::Tested;
 use crate::scenario::Scenario;
-use crate::score::said;
+use crate::score::verdict_words;
 use crate::stage;
 use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -176,7 +176,7 @@ fn result_line(label: &Label, keep: &Path) -> String {
     let run = folder(keep, &label.scenario, label.seed, label.draw).join(run);
     let verdict = store::read(&run).map(|run| {
         let scenario = catalogue::find(&label.scenario);
-        scenario.map_or_else(String::new, |scenario| said(scenario.truth, &run.record))
+        scenario.map_or_else(String::new, |scenario| verdict_words(scenario.truth, &run.record))
     });
     let verdict = verdict.unwrap_or_else(|error| error.to_string());
     let proof = match &label.tested {

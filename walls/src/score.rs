@@ -184,7 +184,7 @@ fn mark_tail(truth: &[TailCause], tail: Option<&Tail>) -> (String, Mark) {
 }
 
 /// What a record says of the scenario: its wall, or its causes of slow requests.
-pub fn said(truth: Truth, record: &Record) -> String {
+pub fn verdict_words(truth: Truth, record: &Record) -> String {
     match truth {
         Truth::Tail(causes) => {
             mark_tail(causes, best(record).and_then(|point| point.tail.as_ref())).0

@@ -5,7 +5,10 @@
 //! connection. The proof of a label is that p99 is better without it. `clean` has no reason: any
 //! cause that is named there is wrong.
 
+use crate::dice::Dice;
 use crate::scenario::Scenario;
+use crate::setup::{Actor, Host, Setup};
+use crate::spells::Spells;
 
 mod bursts;
 mod clean;
@@ -31,3 +34,13 @@ pub const ALL: &[&Scenario] = &[
     &bursts::SCENARIO,
     &clean::SCENARIO,
 ];
+
+/// One side is stopped now and then for 60 to 140 ms.
+fn stopped_side(dice: &mut Dice, factor: f64, of: Host) -> Setup {
+    let rate = dice.whole("rate", 200, 400);
+    let spells = Spells::drawn(dice, (0.4, 1.6), (0.06 / factor, 0.14 / factor));
+    let client = format!("load {{url}} -c 64 -R {rate} --arrivals poisson -d 12s");
+    let mut setup = Setup::new("--workers 8 --sleep 2ms", &client);
+    setup.actors = vec![Actor::Pauser { of, spells }];
+    setup
+}

@@ -107,8 +107,8 @@ fn by_rules(case: &Case<'_>, ramp: Option<&RampSays>) -> Verdict {
     }
 }
 
-/// Whether the asked rate may be met beside this wall: it is about CPU time, which full CPUs and
-/// those who share them may lack without losing a request. A generator whose delay leaves an
+/// Whether the asked rate may be met beside this wall: it is about CPU time, and server and
+/// generator may lack some of it without losing a request. A generator whose delay leaves an
 /// objective undecided limited what was asked for.
 fn is_met_beside(case: &Case<'_>, wall: WallId) -> bool {
     match wall {

@@ -2,6 +2,7 @@
 
 mod signs;
 
+use crate::Context;
 use crate::case::Case;
 use crate::gates;
 use model::facts::{CpuAccounting, HostFacts, ServerFacts};
@@ -10,8 +11,8 @@ use model::histogram::Summary;
 use model::load::{Arrival, Level, Life, LoadModel, MixTarget, Request, Stop, Trial};
 use model::reading::CpuShares;
 use model::run::{
-    Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Point, RequestInfo,
-    Unmeasured, count_mismatches,
+    Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome, Point,
+    RequestInfo, Target, Unmeasured, count_mismatches,
 };
 use model::series::{Second, Spread};
 use model::standing::{Standing, Standings};
@@ -55,6 +56,18 @@ impl Fixture {
         fixture.worker(0.3, 0.01);
         fixture.server_thread(0.3, 0.01);
         fixture
+    }
+
+    /// A run of this trial that ended well, without experiments.
+    pub fn context<'a>(&'a self, target: &'a Target) -> Context<'a> {
+        Context {
+            trial: &self.trial,
+            host: &self.host,
+            target,
+            outcome: Outcome::Complete,
+            perturbations: &[],
+            kernel: None,
+        }
     }
 
     pub fn case(&self) -> Case<'_> {

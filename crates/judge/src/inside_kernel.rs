@@ -151,7 +151,7 @@ pub(crate) fn apply(
     let is_open = verdict.wall == Named::Unknown && verdict.side != Side::Measurement;
     let sums = match Sums::of(record, point) {
         Ok(sums) => sums,
-        Err(why) if is_open => return untold(verdict, &why),
+        Err(why) if is_open => return left_open(verdict, &why),
         Err(_) => return verdict,
     };
     if !is_open || !has_slack || !point.is_of_requests() || sums.in_flight < IN_FLIGHT_MIN {
@@ -160,12 +160,12 @@ pub(crate) fn apply(
     if let Some(held) = at_disks(&sums) {
         return name(verdict, &sums, held, point);
     }
-    let told = queue::told(&sums, &case);
-    match (told, asleep(&sums)) {
-        (Some(Told::Wall(held)), _) => name(verdict, &sums, held, point),
-        (Some(Told::NoQueue(stays)), _) => no_wall(verdict, &sums, stays, point),
-        (Some(Told::Open(_)) | None, Some(held)) => name(verdict, &sums, held, point),
-        (Some(Told::Open(why)), None) => untold(with_requests(verdict, &sums), &why),
+    let queue = queue::seen_at(&sums, &case);
+    match (queue, asleep(&sums)) {
+        (Some(Queue::Wall(held)), _) => name(verdict, &sums, held, point),
+        (Some(Queue::NoQueue(stays)), _) => no_wall(verdict, &sums, stays, point),
+        (Some(Queue::Open(_)) | None, Some(held)) => name(verdict, &sums, held, point),
+        (Some(Queue::Open(why)), None) => left_open(with_requests(verdict, &sums), &why),
         (None, None) => with_requests(verdict, &sums),
     }
 }
@@ -202,7 +202,7 @@ pub(crate) fn propose(
 }
 
 /// A verdict that stays unknown, and why.
-fn untold(mut verdict: Verdict, why: &str) -> Verdict {
+fn left_open(mut verdict: Verdict, why: &str) -> Verdict {
     verdict.against.push(format!("programs in the kernel do not tell: {why}"));
     verdict
 }
@@ -221,7 +221,7 @@ fn with_requests(mut verdict: Verdict, sums: &Sums<'_>) -> Verdict {
 }
 
 /// What the requests of an unknown verdict wait for.
-enum Told {
+enum Queue {
     /// At a wall.
     Wall(Held),
     /// They do not: what shows that.
@@ -370,7 +370,7 @@ mod tests {
         WaitFor, Whose,
     };
     use model::load::{EvidenceFrom, Question};
-    use model::run::{Outcome, Target};
+    use model::run::Target;
     use model::step::Step;
     use model::units::NS_PER_S;
     use model::verdict::{Confidence, Named, Verdict};
@@ -424,14 +424,7 @@ mod tests {
 
     pub(super) fn judged_of(fixture: &Fixture, verdict: Verdict, record: &KernelRecord) -> Verdict {
         let target = Target { server: fixture.server.clone(), ..Target::default() };
-        let context = Context {
-            trial: &fixture.trial,
-            host: &fixture.host,
-            target: &target,
-            outcome: Outcome::Complete,
-            perturbations: &[],
-            kernel: Some(record),
-        };
+        let context = Context { kernel: Some(record), ..fixture.context(&target) };
         let points = slice::from_ref(&fixture.point);
         apply(verdict, context, points, slice::from_ref(&fixture.observed))
     }
@@ -497,14 +490,7 @@ mod tests {
             fixture.host.may_watch_inside = true;
             change(&mut fixture);
             let target = Target { server: fixture.server.clone(), ..Target::default() };
-            let context = Context {
-                trial: &fixture.trial,
-                host: &fixture.host,
-                target: &target,
-                outcome: Outcome::Complete,
-                perturbations: &[],
-                kernel: None,
-            };
+            let context = fixture.context(&target);
             let points = slice::from_ref(&fixture.point);
             let verdict = propose(verdict, context, points, slice::from_ref(&fixture.observed));
             verdict.next.first().map(Step::text)

@@ -12,7 +12,7 @@
 //! a fifth of the requests, above what chance lets meet it. The one that explains most comes first;
 //! each of the others must explain a fifth of the requests that are left by those before it. The
 //! slowest thousandth is a tenth of the slowest hundredth, too few for a fifth of it: where it has
-//! a cause that the hundredth has not, or another first one, both are told.
+//! a cause that the hundredth has not, or another first one, the verdict has both.
 
 mod arrivals;
 mod chance;
@@ -89,14 +89,14 @@ pub(crate) fn of(case: &Case<'_>) -> Option<Tail> {
         return unknown("too few of the slowest requests are known".to_string());
     };
     let has_causes = |tail: &Tail| !tail.causes.is_empty();
-    let told = if has_causes(&first) {
+    let tail = if has_causes(&first) {
         let [thousandth, _] = rest;
         let beyond = set(thousandth).and_then(|slower| beyond(&first, slower));
         Tail { beyond, ..first }
     } else {
         rest.iter().filter_map(set).find(has_causes).unwrap_or(first)
     };
-    Some(Tail { unreadable, ..told })
+    Some(Tail { unreadable, ..tail })
 }
 
 /// What the slowest of these requests say that all of them do not.
@@ -243,7 +243,7 @@ impl Looking<'_> {
                 }
             }
             let Some(found) = best else {
-                // The generator's part is taken out first, and told where it belongs.
+                // The generator's part is taken out first, and stands where it belongs.
                 causes.sort_by(|one, other| other.share.total_cmp(&one.share));
                 return (causes, left);
             };

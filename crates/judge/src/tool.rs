@@ -294,7 +294,7 @@ mod tests {
     use super::*;
     use crate::fixture::Fixture;
     use model::audit::{Account, Claim, Counts, Figure as ReportedFigure, Meaning, Percentile};
-    use model::run::{Outcome as Ended, Target};
+    use model::run::Target;
     use model::tool::Tool;
     use model::unit::Unit;
     use model::verdict::Named;
@@ -338,14 +338,7 @@ mod tests {
         fixture.trial.tool = Some(Tool::Hey);
         let server = fixture.server.clone();
         let target = Target { server, ..Target::default() };
-        let context = Context {
-            trial: &fixture.trial,
-            host: &fixture.host,
-            target: &target,
-            outcome: Ended::Complete,
-            perturbations: &[],
-            kernel: None,
-        };
+        let context = fixture.context(&target);
         judge_tool(context, run, &fixture.observed)
     }
 

@@ -3,8 +3,7 @@
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
 use crate::scenario::{Scenario, Truth};
-use crate::setup::{Actor, Host, Setup};
-use crate::spells::Spells;
+use crate::setup::{Host, Setup};
 use model::tail::TailCause;
 
 /// See the module.
@@ -18,10 +17,5 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
-    let rate = dice.whole("rate", 200, 400);
-    let spells = Spells::drawn(dice, (0.4, 1.6), (0.06 / factor, 0.14 / factor));
-    let client = format!("load {{url}} -c 64 -R {rate} --arrivals poisson -d 12s");
-    let mut setup = Setup::new("--workers 8 --sleep 2ms", &client);
-    setup.actors = vec![Actor::Pauser { of: Host::Server, spells }];
-    setup
+    super::stopped_side(dice, factor, Host::Server)
 }

@@ -22,7 +22,7 @@
 //!   in places they do not wait; at one section the first waits for none, the last for `m - 1`
 //!   others, all together on average `(m - 1) / (2 rate)`.
 
-use super::{ADDS_UP, COVERED, Held, SAME_RATE, Sums, Told, UNREAD_MIN, evidence};
+use super::{ADDS_UP, COVERED, Held, Queue, SAME_RATE, Sums, UNREAD_MIN, evidence};
 use crate::case::{Case, percent};
 use crate::walls::elimination::{OTHERWISE_MAX, at_cpus};
 use model::kernel::{Durations, KernelRecord, LightVisit, RequestSplit, WaitFor};
@@ -207,9 +207,9 @@ impl Sums<'_> {
 }
 
 /// See the module; none without a light visit.
-pub(super) fn told(sums: &Sums<'_>, case: &Case<'_>) -> Option<Told> {
+pub(super) fn seen_at(sums: &Sums<'_>, case: &Case<'_>) -> Option<Queue> {
     let even = sums.record.light.first()?;
-    let told = Compared::of(sums, even).and_then(|both| {
+    let queue = Compared::of(sums, even).and_then(|both| {
         if !ADDS_UP.contains(&((sums.unread + sums.inside) / sums.in_flight)) {
             return Err(format!(
                 "{:.1} of {:.1} requests in flight are at the server",
@@ -217,30 +217,30 @@ pub(super) fn told(sums: &Sums<'_>, case: &Case<'_>) -> Option<Told> {
                 sums.in_flight
             ));
         }
-        place_told(sums, case, &both)
+        at_place(sums, case, &both)
     });
-    Some(told.unwrap_or_else(Told::Open))
+    Some(queue.unwrap_or_else(Queue::Open))
 }
 
-fn place_told(sums: &Sums<'_>, case: &Case<'_>, both: &Compared) -> Result<Told, String> {
+fn at_place(sums: &Sums<'_>, case: &Case<'_>, both: &Compared) -> Result<Queue, String> {
     match both.place(sums) {
         Place::Nowhere if case.neighbours().is_none_or(|share| share > CROWDED) => {
             Err("other processes use the server's CPUs".to_string())
         }
         // Over a ramp, other levels may have had a queue.
         Place::Nowhere if case.point.is_closed_loop() && case.trial.levels.len() == 1 => {
-            Ok(Told::NoQueue(both.evidence("at most a tenth more: none waits for another")))
+            Ok(Queue::NoQueue(both.evidence("at most a tenth more: none waits for another")))
         }
         Place::Nowhere => Err("at this load no request waits for another".to_string()),
         Place::Unread => {
             let places = sums.inside;
             only_waits(sums, case, places)?;
-            in_sockets(sums, both, places).map(Told::Wall)
+            in_sockets(sums, both, places).map(Queue::Wall)
         }
         Place::Inside { alone_ns } => {
             let places = sums.places(alone_ns);
             only_waits(sums, case, places)?;
-            inside(sums, case, both, places).map(Told::Wall)
+            inside(sums, case, both, places).map(Queue::Wall)
         }
         Place::NotKnown => Err(format!(
             "a request takes {} at the server, and {} with a quarter of the rate",

@@ -134,14 +134,7 @@ fn facts_of(fixture: &Fixture) -> Facts {
 }
 
 fn facts_with(fixture: &Fixture, target: model::run::Target) -> Facts {
-    let context = crate::Context {
-        trial: &fixture.trial,
-        host: &fixture.host,
-        target: &target,
-        outcome: model::run::Outcome::Complete,
-        perturbations: &[],
-        kernel: None,
-    };
+    let context = fixture.context(&target);
     let level = (&fixture.trial.levels[0], &fixture.point);
     Facts::of(context, level, &fixture.observed, &undecided())
 }

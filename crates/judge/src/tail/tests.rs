@@ -315,7 +315,7 @@ fn faster_requests_are_not_beyond() {
 }
 
 #[test]
-fn what_explains_a_fifth_of_the_remainder_is_told() {
+fn what_explains_a_fifth_of_the_remainder_is_named() {
     let mut random = Random::new(6, 5);
     let all = events(&mut random, 100, 2 * WINDOW_MS);
     let is_second = |nth: usize| nth % 8 == 3;

@@ -89,6 +89,24 @@ fn a_rate_that_is_met_is_no_wall_however_full_the_cpus_are() {
 }
 
 #[test]
+fn a_full_generator_that_sent_all_that_was_asked_is_no_wall() {
+    let mut fixture = Fixture::good();
+    fixture.trial.cpus = vec![1];
+    fixture.trial.threads = 1;
+    fixture.worker(0.99, 0.0);
+    fixture.cpu(1, 0.99);
+    let full = verdict(&mut fixture);
+    assert_eq!(full.side, Side::Client, "closed loop: {full:?}");
+    let point = &mut fixture.point;
+    point.load.model = LoadModel::Open;
+    point.offered_rate = Some(point.rate);
+    point.requests.planned = Some(point.requests.sent);
+    assert_eq!(verdict(&mut fixture).wall, Named::None);
+    fixture.point.offered_rate = Some(fixture.point.rate * 1.1);
+    assert_eq!(verdict(&mut fixture).side, Side::Client, "not met");
+}
+
+#[test]
 fn a_rival_without_slack_lowers_confidence() {
     let mut fixture = Fixture::good();
     fixture.server_thread(0.99, 0.0);
@@ -203,14 +221,7 @@ fn ramp(fixture: &Fixture, levels: &[(u32, f64)]) -> Verdict {
 fn ramp_of(fixture: &Fixture, visits: Vec<Point>) -> Verdict {
     let trial = Trial { question: Question::Ramp, ..fixture.trial.clone() };
     let target = Target { server: fixture.server.clone(), ..Target::default() };
-    let context = Context {
-        trial: &trial,
-        host: &fixture.host,
-        target: &target,
-        outcome: Outcome::Complete,
-        perturbations: &[],
-        kernel: None,
-    };
+    let context = Context { trial: &trial, ..fixture.context(&target) };
     let judged = |visit: Point| judge_point(context, visit, &fixture.observed);
     let points: Vec<_> = visits.into_iter().map(judged).collect();
     judge_run(context, &points, &vec![fixture.observed.clone(); points.len()])
@@ -474,16 +485,8 @@ fn stamps_that_are_late_because_the_generator_is_full_are_its_wall() {
 }
 
 fn judged_as(fixture: &Fixture, outcome: Outcome) -> Verdict {
-    let trial = fixture.trial.clone();
     let target = Target::default();
-    let context = Context {
-        trial: &trial,
-        host: &fixture.host,
-        target: &target,
-        outcome,
-        perturbations: &[],
-        kernel: None,
-    };
+    let context = Context { outcome, ..fixture.context(&target) };
     let point = judge_point(context, fixture.point.clone(), &fixture.observed);
     judge_run(context, &[point], std::slice::from_ref(&fixture.observed))
 }
@@ -647,14 +650,7 @@ fn a_lost_probe_is_reported_with_the_unknown_windows() {
         lost: Some("it closed the connection".to_string()),
     };
     let target = Target { probe: Some(probe), ..Target::default() };
-    let context = Context {
-        trial: &fixture.trial,
-        host: &fixture.host,
-        target: &target,
-        outcome: Outcome::Complete,
-        perturbations: &[],
-        kernel: None,
-    };
+    let context = fixture.context(&target);
     let seen = |far| Observed { far: Some(Box::new(far)), ..Observed::default() };
     let watched = seen(Observed { cpus: Some(Vec::new()), ..Observed::default() });
     let blind = seen(Observed::default());

@@ -177,6 +177,17 @@ pub(super) mod tests {
         assert!(!explained(&fixture), "3 s: something else stops it");
         fixture.point.generator_delay_ns = None;
         assert!(explained(&fixture), "nothing is planned");
+        // The rule as a whole: late in open loop, for a median that a punctual one halves.
+        fixture.cpu(1, 0.99);
+        let point = &mut fixture.point;
+        point.load.model = model::load::LoadModel::Open;
+        point.latency_punctual_ns = Some(Summary { p50: Some(0), ..Summary::default() });
+        point.requests.planned = Some(point.requests.sent);
+        point.requests.unsent = point.requests.sent / 10;
+        fixture.point.generator_delay_ns = late(2 * ms);
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "C11");
+        fixture.point.generator_delay_ns = late(3 * ms);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "C4");
     }
 
     #[test]

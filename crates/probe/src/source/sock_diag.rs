@@ -748,6 +748,24 @@ mod tests {
         drop((ours, foreign));
     }
 
+    /// One connection of the load among a hundred others to the port: it is hardly ever one of the
+    /// first ten that the kernel reports.
+    #[test]
+    fn an_end_that_comes_late_is_asked_for_alone() {
+        let meant = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = meant.local_addr().unwrap().port();
+        let other = TcpListener::bind(("127.0.0.2", port)).unwrap();
+        let to = |listener: &TcpListener| TcpStream::connect(listener.local_addr().unwrap());
+        let foreign = [0; 120].map(|_| to(&other).unwrap());
+        let ours = to(&meant).unwrap();
+        let wanted = Wanted::new(Network::Shared, 1 << TCP_ESTABLISHED, Ports::Either(port), 1);
+        let wanted = Wanted { addresses: vec![Ipv4Addr::LOCALHOST.into()], ..wanted };
+        let found = wanted.read(&mut vec![0; CHUNK_BYTES]).unwrap();
+        let count = |end| found.iter().filter(|(at, _)| *at == end).count();
+        assert_eq!((count(LocalEnd::Local), count(LocalEnd::Remote)), (1, 1));
+        drop((foreign, ours));
+    }
+
     #[test]
     fn files_tell_listeners_and_their_queues() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

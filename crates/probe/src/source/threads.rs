@@ -443,6 +443,9 @@ mod tests {
         assert_eq!(run_ms(104, 406), 10, "1 tick is what the clock can be wrong by");
         let turns: Vec<_> = (0..3).map(|_| run_ms(104, 406)).collect();
         assert!(turns.contains(&20), "in its turn: {turns:?}");
+        std::fs::remove_dir_all(many.0.path().join("proc/7/task/9")).unwrap();
+        scan(&threads.root.clone(), &[7], &mut threads.threads, Files::below).unwrap();
+        assert!(!threads.threads.contains_key(&(7, 9)), "it has ended");
     }
 
     #[test]
