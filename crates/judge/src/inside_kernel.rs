@@ -163,7 +163,7 @@ pub(crate) fn apply(
     let queue = queue::seen_at(&sums, &case);
     match (queue, asleep(&sums)) {
         (Some(Queue::Wall(held)), _) => name(verdict, &sums, held, point),
-        (Some(Queue::NoQueue(stays)), _) => no_wall(verdict, &sums, stays, point),
+        (Some(Queue::Nowhere(stays)), _) => no_wall(verdict, &sums, stays, point),
         (Some(Queue::Open(_)) | None, Some(held)) => name(verdict, &sums, held, point),
         (Some(Queue::Open(why)), None) => left_open(with_requests(verdict, &sums), &why),
         (None, None) => with_requests(verdict, &sums),
@@ -225,7 +225,7 @@ enum Queue {
     /// At a wall.
     Wall(Held),
     /// They do not: what shows that.
-    NoQueue(Evidence),
+    Nowhere(Evidence),
     /// It does not decide, and why.
     Open(String),
 }

@@ -229,7 +229,7 @@ fn at_place(sums: &Sums<'_>, case: &Case<'_>, both: &Compared) -> Result<Queue, 
         }
         // Over a ramp, other levels may have had a queue.
         Place::Nowhere if case.point.is_closed_loop() && case.trial.levels.len() == 1 => {
-            Ok(Queue::NoQueue(both.evidence("at most a tenth more: none waits for another")))
+            Ok(Queue::Nowhere(both.evidence("at most a tenth more: none waits for another")))
         }
         Place::Nowhere => Err("at this load no request waits for another".to_string()),
         Place::Unread => {

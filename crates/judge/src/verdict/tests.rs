@@ -84,6 +84,11 @@ fn a_rate_that_is_met_is_no_wall_however_full_the_cpus_are() {
     let met = verdict(&mut fixture);
     assert_eq!(met.wall, Named::None, "{met:?}");
     assert!(met.against.iter().any(|what| what.contains("little more load fits")), "{met:?}");
+    // A tenth of the requests found no connection, and at the end one was free.
+    let room = fixture.point.in_flight.limit as f64 - 1.0;
+    fixture.point.requests.waited = fixture.point.requests.sent / 10;
+    (fixture.point.in_flight.first, fixture.point.in_flight.last) = (Some(room), Some(room));
+    assert_eq!(verdict(&mut fixture).wall, Named::None, "it caught up");
     fixture.point.offered_rate = Some(fixture.point.rate * 1.1);
     assert_eq!(verdict(&mut fixture).wall, Named::Wall(WallId::S1), "not met");
 }
@@ -104,6 +109,30 @@ fn a_full_generator_that_sent_all_that_was_asked_is_no_wall() {
     assert_eq!(verdict(&mut fixture).wall, Named::None);
     fixture.point.offered_rate = Some(fixture.point.rate * 1.1);
     assert_eq!(verdict(&mut fixture).side, Side::Client, "not met");
+}
+
+#[test]
+fn a_generator_that_others_make_late_is_the_wall_of_an_objective_about_times() {
+    let mut fixture = Fixture::good();
+    fixture.trial.cpus = vec![1];
+    fixture.trial.threads = 1;
+    fixture.worker(0.40, 0.58);
+    fixture.cpu(1, 0.99);
+    let point = &mut fixture.point;
+    point.load.model = LoadModel::Open;
+    point.offered_rate = Some(point.rate);
+    point.requests.planned = Some(point.requests.sent);
+    assert_eq!(verdict(&mut fixture).wall, Named::None, "the rate is met");
+    let p50_ns = fixture.point.latency_ns.p50.unwrap();
+    let punctual = Summary { p50: Some(p50_ns / 2), ..fixture.point.latency_ns.clone() };
+    fixture.point.latency_punctual_ns = Some(punctual);
+    fixture.trial.expect = Some(format!("p50<{}ns", p50_ns * 3 / 4).parse().unwrap());
+    let late = verdict(&mut fixture);
+    assert_eq!(
+        (late.side, late.also),
+        (Side::Client, vec![WallId::C11]),
+        "undecided for its delay"
+    );
 }
 
 #[test]
