@@ -26,7 +26,6 @@ GO_MODULES := targets/go deploy/check
 DRAWS ?= 1
 TRUTH_DRAWS ?= 10
 SEED ?= 1
-CONFIRM_EVERY ?= 5
 
 # `build-ceiling`, `go-fiber`: programs of the workspace, built for speed, and servers in Go.
 RUST := $(addprefix build-,ceiling target-sink target-stage walls floor)
@@ -177,12 +176,12 @@ bench: build build-floor ## against peers and the floor; prints ratios: ARGS="--
 bench-guard: build build-floor ## BASE=PATH: an older ceiling against this one; fails above 1.02
 	$(BENCH) guard --base $(BASE) $(ARGS)
 
-walls: build build-walls ## scenarios whose wall is known: ONLY=a DRAWS=5 SEED=1 WRITE=1; as root
+walls: build build-walls ## scenarios whose wall is known: ONLY=a DRAWS=5 SEED=1 WRITE=1; root
 	./scripts/need ip iproute2
 	./scripts/need ethtool ethtool
 	./scripts/need nft nftables
 	bin/walls run --draws $(DRAWS) --seed $(SEED) $(if $(ONLY),--only $(ONLY)) --keep out/walls \
-		--confirm-every $(CONFIRM_EVERY)
+	  $(addprefix --with=,$(WITH))
 	bin/walls score out/walls $(if $(WRITE),--write walls/table.md)
 
 dist: ## a release in out/dist: static program, .deb, OCI image, SBOM, checksums

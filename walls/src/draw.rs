@@ -99,10 +99,7 @@ pub fn one(
     if options.family.hosts() == Hosts::Machines {
         setup = setup.lasting(LEVEL_OF_MACHINES_S);
     }
-    let mut words = setup.client.words.clone();
-    if options.confirm_every > 0 && draw.is_multiple_of(options.confirm_every) {
-        words.push("--confirm".to_owned());
-    }
+    let words = [&setup.client.words[..], &options.with].concat();
     let kept = perform(&setup, &words, options, &folder.join("runs"))?;
     let measure = scenario.proof.measure();
     let mut label = Label {

@@ -165,9 +165,9 @@ pub struct RunOptions {
     /// Skip the test of the labels: untested draws count only in their own column
     #[arg(long)]
     pub no_proof: bool,
-    /// Let ceiling test its verdict by experiments (--confirm) in every N-th draw; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub confirm_every: u32,
+    /// Another word for ceiling's command line in the kept runs: --with=--confirm
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    pub with: Vec<String>,
     /// How the server is watched
     #[arg(long, value_enum, default_value_t)]
     pub watch: Watch,

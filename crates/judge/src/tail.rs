@@ -6,13 +6,14 @@
 //! Rules. A request meets a cause when the cause may have taken half of what the request took over
 //! the median. Three kinds of causes are looked at: those that are times of a host or of the
 //! planned rate, by a permutation test ([`chance`]); the generator's own pauses, by arithmetic of
-//! the parts of each request; and one target, one connection or new connections, by counts against
-//! their share of all requests. A cause is named when chance would let as many requests meet it in
-//! less than 1 % of cases, times the number of causes looked at (Bonferroni), and when it explains
-//! a fifth of the requests, above what chance lets meet it. The one that explains most comes first;
-//! each of the others must explain a fifth of the requests that are left by those before it. The
-//! slowest thousandth is a tenth of the slowest hundredth, too few for a fifth of it: where it has
-//! a cause that the hundredth has not, or another first one, the verdict has both.
+//! the parts of each request, where the percentile would be another one without them; and one
+//! target, one connection or new connections, by counts against their share of all requests. A
+//! cause is named when chance would let as many requests meet it in less than 1 % of cases, times
+//! the number of causes looked at (Bonferroni), and when it explains a fifth of the requests, above
+//! what chance lets meet it. The one that explains most comes first; each of the others must
+//! explain a fifth of the requests that are left by those before it. The slowest thousandth is a
+//! tenth of the slowest hundredth, too few for a fifth of it: where it has a cause that the
+//! hundredth has not, or another first one, the verdict has both.
 
 mod arrivals;
 mod chance;
@@ -21,6 +22,7 @@ use self::arrivals::bursts;
 use self::chance::{Chance, Moment, Times, chance};
 use crate::case::Case;
 use model::facts::ClockOffset;
+use model::punctual::is_moved;
 use model::slow::{SlowRequest, Slowest};
 use model::tail::{TIMES_MAX, Tail, TailBeyond, TailCause, TailShare, TailUnread};
 use model::units::NS_PER_MS;
@@ -332,10 +334,43 @@ impl Looking<'_> {
         Some(found)
     }
 
-    /// The parts of each request say how much of it was the generator's.
+    /// The parts of each request say how much of it was the generator's. Pauses that leave the
+    /// percentile where it is do not matter, however many of the slowest requests met one. Parts
+    /// are no chance, so that a larger set than the first tells nothing more.
     fn of_generator(&self, left: &[usize]) -> Option<Found> {
+        let slowest = self.case.point.slowest.as_ref()?;
         let is_own = |request: &usize| self.each[*request].own_ns >= self.moments[*request].need_ns;
-        Some(self.found(TailCause::Generator, left.iter().copied().filter(is_own).collect()))
+        let found = self.found(TailCause::Generator, left.iter().copied().filter(is_own).collect());
+        let at_least_ns = self.each.iter().map(|slow| slow.took_ns).min()?;
+        let without_ns = if self.each.len() < slowest.each.len() {
+            self.without_pauses_ns(slowest)
+        } else if slowest.requests as f64 <= SETS[0] * slowest.of as f64 {
+            self.slower_by_rank_ns(slowest, found.share.share)
+        } else {
+            return None;
+        };
+        is_moved(without_ns.min(at_least_ns), at_least_ns).then_some(found)
+    }
+
+    /// Where these requests would begin without the generator's pauses, among all that are kept:
+    /// the others took `at_least_ns` at most.
+    fn without_pauses_ns(&self, slowest: &Slowest) -> u64 {
+        let less = |slow: &SlowRequest| slow.took_ns.saturating_sub(slow.own_ns);
+        let mut took: Vec<u64> = slowest.each.iter().map(less).collect();
+        took.sort_unstable_by(|one, other| other.cmp(one));
+        let last = self.each.len().saturating_sub(1);
+        took.get(last).map_or(0, |took_ns| *took_ns).max(slowest.at_least_ns)
+    }
+
+    /// Where these requests would begin if this share of them were fast and no others are kept: as
+    /// many others would take their place. The least that is known of these.
+    fn slower_by_rank_ns(&self, slowest: &Slowest, share: f64) -> u64 {
+        let slower = slowest.requests as f64 / slowest.of.max(1) as f64 * (1.0 + share);
+        let latency = self.case.point.latency_good_ns.as_ref();
+        let latency = latency.unwrap_or(&self.case.point.latency_ns);
+        let known = [(0.01, latency.p99), (0.05, latency.p95), (0.1, latency.p90)];
+        let by_rank = known.into_iter().find(|(beyond, _)| slower <= *beyond);
+        by_rank.and_then(|(_, known_ns)| known_ns).unwrap_or(0)
     }
 
     /// By counts: those that were `expected` of all requests, against the others; `choices` such

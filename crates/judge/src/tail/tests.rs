@@ -185,6 +185,43 @@ fn time_that_the_generator_lost_is_not_the_servers() {
     assert_eq!(named(&fixture), [TailCause::Stolen]);
 }
 
+/// A third of the slowest hundredth met a pause of the generator, but almost as many other requests
+/// were as slow: the percentile would be where it is.
+#[test]
+fn pauses_that_leave_the_percentile_where_it_is_are_no_cause() {
+    let all = |faster_ms: u64| {
+        let slow: Vec<(u64, u64)> = (0..60)
+            .flat_map(|nth| {
+                let at_ms = nth * 150;
+                std::iter::once((at_ms, 40)).chain((1..5).map(move |n| (at_ms + n, faster_ms)))
+            })
+            .collect();
+        let mut fixture = fixture(&slow, WINDOW_MS);
+        let slowest = fixture.point.slowest.as_mut().unwrap();
+        slowest.of = slowest.requests * 20;
+        slowest.at_least_ns = faster_ms * MS;
+        for slow in slowest.each.iter_mut().step_by(15) {
+            slow.own_ns = 35 * MS;
+        }
+        fixture
+    };
+    assert_eq!(named(&all(39)), []);
+    assert_eq!(named(&all(10)), [TailCause::Generator]);
+}
+
+/// Where only the slowest are kept, the known percentiles say what would take their place.
+#[test]
+fn of_very_many_requests_the_percentiles_say_what_pauses_moved() {
+    let mut fixture = fixture(&(0..60).map(|nth| (nth * 150, 40)).collect::<Vec<_>>(), WINDOW_MS);
+    let slowest = fixture.point.slowest.as_mut().unwrap();
+    (slowest.of, slowest.at_least_ns) = (slowest.requests * 1000, 40 * MS);
+    slowest.each.iter_mut().step_by(3).for_each(|slow| slow.own_ns = 35 * MS);
+    fixture.point.latency_good_ns.as_mut().unwrap().p99 = Some(39 * MS);
+    assert_eq!(named(&fixture), []);
+    fixture.point.latency_good_ns.as_mut().unwrap().p99 = Some(20 * MS);
+    assert_eq!(named(&fixture), [TailCause::Generator]);
+}
+
 #[test]
 fn one_target_one_connection_and_new_connections_are_told_by_counts() {
     let mut random = Random::new(9, 2);
