@@ -2,6 +2,7 @@
 //! experiment and in a journal.
 
 use crate::book::measured;
+use model::analysis::LevelSeen;
 use model::claim::Claim;
 use model::figure::Figure;
 use model::maps::IntoMap;
@@ -17,7 +18,6 @@ use std::collections::BTreeMap;
 /// from below, and has the least that it can be ([`bounds`]). All are above zero, except a rate of
 /// zero that was measured ([`is_nothing`]).
 pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
-    let is_valid = |value: f64| value.is_finite() && value > 0.0;
     if let Some(tool) = &of.tool {
         let value = |figure| {
             let value = tool.figure(figure)?;
@@ -25,13 +25,37 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
         };
         return Figure::COMPARED.into_iter().filter_map(value).into_map();
     }
-    let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
-    let known = |figure| measured(point, figure).filter(|_| !is_unknown(point, figure));
-    let value = |figure| {
-        let value = least_of(point, figure).or_else(|| known(figure))?;
-        (is_valid(value) || is_nothing(point, figure)).then_some((figure, value))
+    best_point(of).map(|(_, point)| of_point(point, &Figure::COMPARED)).unwrap_or_default()
+}
+
+/// The levels of a visit, by their figures; empty for one level, for a search, whose trials are
+/// chosen by what it finds, and for another tool. Of a load that was measured twice, the last.
+pub fn levels(of: &Record) -> Vec<LevelSeen> {
+    let seen = |point: &Point| LevelSeen {
+        load: point.asked_size(),
+        figures: of_point(point, &Figure::OF_LEVELS),
+        bounds: bounds_of(point, &Figure::OF_LEVELS),
     };
-    Figure::COMPARED.into_iter().filter_map(value).into_map()
+    if of.tool.is_some() || of.search.is_some() {
+        return Vec::new();
+    }
+    let by_load: BTreeMap<u64, LevelSeen> =
+        of.points.iter().map(|point| (point.asked_size(), seen(point))).collect();
+    if by_load.len() < 2 { Vec::new() } else { by_load.into_values().collect() }
+}
+
+/// These figures of a point, as far as they are valid and known.
+fn of_point(point: &Point, figures: &[Figure]) -> BTreeMap<Figure, f64> {
+    let known = |figure| measured(point, figure).filter(|_| !is_unknown(point, figure));
+    let value = |figure: &Figure| {
+        let value = least_of(point, *figure).or_else(|| known(*figure))?;
+        (is_valid(value) || is_nothing(point, *figure)).then_some((*figure, value))
+    };
+    figures.iter().filter_map(value).into_map()
+}
+
+fn is_valid(value: f64) -> bool {
+    value.is_finite() && value > 0.0
 }
 
 /// Whether a figure is a rate of zero that was measured: requests, connections of devices or
@@ -58,13 +82,16 @@ pub fn bounds(of: &Record) -> BTreeMap<Figure, (f64, Option<f64>)> {
     if of.tool.is_some() {
         return BTreeMap::new();
     }
-    let Some((_, point)) = best_point(of) else { return BTreeMap::new() };
-    let bound = |figure| match (least_of(point, figure), point.main().standing(figure)) {
-        (Some(least), _) => Some((figure, (least, None))),
-        (None, Standing::Bounded { low, high, .. }) => Some((figure, (low, high))),
+    best_point(of).map(|(_, point)| bounds_of(point, &Figure::COMPARED)).unwrap_or_default()
+}
+
+fn bounds_of(point: &Point, figures: &[Figure]) -> BTreeMap<Figure, (f64, Option<f64>)> {
+    let bound = |figure: &Figure| match (least_of(point, *figure), point.main().standing(*figure)) {
+        (Some(least), _) => Some((*figure, (least, None))),
+        (None, Standing::Bounded { low, high, .. }) => Some((*figure, (low, high))),
         (None, _) => None,
     };
-    Figure::COMPARED.into_iter().filter_map(bound).into_map()
+    figures.iter().filter_map(bound).into_map()
 }
 
 /// Whether the rate of a visit is only a lower bound of what the server can do: the generator was
@@ -142,6 +169,28 @@ mod tests {
         assert!(is_at_least(&answer(Some(100.0), "at-least")));
         assert!(!is_at_least(&answer(Some(100.0), "ceiling")));
         assert!(!is_at_least(&answer(None, "at-least")), "there is no rate");
+    }
+
+    #[test]
+    fn levels_have_the_figures_of_their_points() {
+        let mut of = record(100.0);
+        assert_eq!(levels(&of), [], "one level has nothing to be compared beside the visit");
+        let mut second = of.points[0].clone();
+        (second.load.connections, second.rate) = (2 * second.load.connections, 150.0);
+        let first = of.points[0].asked_size();
+        of.points.push(second.clone());
+        let seen = |of: &Record| {
+            let rate = |level: &LevelSeen| (level.load, level.figures.get(&Figure::Rate).copied());
+            levels(of).iter().map(rate).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(&of), [(first, Some(100.0)), (2 * first, Some(150.0))]);
+        assert!(levels(&of)[0].figures.contains_key(&Figure::P95));
+        let why = "two accounts disagree".to_string();
+        of.points[1].standing.add(Figure::Rate, Standing::NotKnown { why });
+        assert_eq!(seen(&of)[1], (2 * first, None), "absent, not zero");
+        second.rate = 140.0;
+        of.points.push(second);
+        assert_eq!(seen(&of)[1], (2 * first, Some(140.0)), "measured again");
     }
 
     #[test]

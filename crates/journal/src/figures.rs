@@ -8,7 +8,7 @@ use ::figures::book::measured;
 use ::figures::visit::{bounds, is_nothing, is_nothing_of_tool, least_of};
 use judge::stats::{median, median_interval};
 use model::analysis::VisitSeen;
-use model::experiment::{CellResult, CellSummary, Contrast, Experiment, Fate};
+use model::experiment::{CellResult, CellSummary, Contrast, Experiment, Fate, LevelContrast};
 use model::figure::Figure;
 use model::maps::IntoMap;
 use model::run::{Point, Record};
@@ -30,7 +30,8 @@ const VISITS_MIN: usize = 6;
 pub struct ResultFigures {
     /// By cell, then by name.
     pub cells: BTreeMap<String, Named>,
-    /// By the compared cell, then by figure: ratio to the baseline and conclusion.
+    /// By the compared cell, then by figure: ratio to the baseline and conclusion. `rate.at.64` is
+    /// the rate of the level of that load, `rate.at.all` that of all levels together.
     pub contrasts: BTreeMap<String, BTreeMap<String, Named>>,
 }
 
@@ -52,6 +53,11 @@ impl ResultFigures {
             let bounded = cells.map(|cell| bounded(of, records, cell, one.figure));
             let figures = of_contrast(one, bounded.into_iter().sum());
             by_figure.insert(one.figure.to_string(), figures);
+        }
+        for one in &of.levels {
+            let by_figure = contrasts.entry(one.contrast.cell.clone()).or_default();
+            let load = one.load.map_or_else(|| "all".to_string(), |load| load.to_string());
+            by_figure.insert(format!("{}.at.{load}", one.contrast.figure), of_level(of, one));
         }
         Self { cells, contrasts }
     }
@@ -400,6 +406,29 @@ fn of_contrast(of: &Contrast, bounded: usize) -> Named {
         }
     };
     [("ratio".to_string(), ratio), ("conclusion".to_string(), conclusion)].into_map()
+}
+
+/// A level against the same of the baseline, with the medians of both.
+fn of_level(of: &Experiment, one: &LevelContrast) -> Named {
+    let LevelContrast { load, contrast, .. } = one;
+    let figure = contrast.figure;
+    let is_bounded = |visit: &&VisitSeen| {
+        let cells = [&contrast.cell, &contrast.baseline];
+        let mut levels =
+            visit.levels.iter().filter(|level| load.is_none_or(|load| level.load == load));
+        cells.contains(&&visit.cell)
+            && counts(of, &visit.cell, visit.block)
+            && levels.any(|level| level.bounds.contains_key(&figure))
+    };
+    let seen = of.analysis.iter().flat_map(|analysis| &analysis.visits);
+    let mut named = of_contrast(contrast, seen.filter(is_bounded).count());
+    for (name, median) in [("base", one.base), ("changed", one.changed)] {
+        if let Some(median) = median {
+            let value = Quantity::alone(figure.unit().to_base(median), figure.unit().base());
+            named.insert(name.to_string(), Value::Quantity(value));
+        }
+    }
+    named
 }
 
 #[cfg(test)]

@@ -84,6 +84,7 @@ pub fn experiment(cells: Vec<CellResult>) -> Experiment {
         cells,
         summaries: vec![],
         contrasts: vec![],
+        levels: vec![],
         predictions: vec![],
         analysis: Some(Analysis::default()),
     }

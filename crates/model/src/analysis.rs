@@ -69,12 +69,27 @@ pub struct VisitSeen {
     /// connections per second in open loop, subscribers in a fan-out. Absent for another tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<u64>,
+    /// The figures of each of its levels; empty for a visit of one level, and for a search.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelSeen>,
     /// What may have disturbed it.
     pub conditions: Conditions,
     /// Its verdict as a word of the record: a wall such as `S1`, or `unknown`; absent when
     /// it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<String>,
+}
+
+/// A level of a visit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LevelSeen {
+    /// Its load, as in [`VisitSeen::load`].
+    pub load: u64,
+    /// The figures that are valid, as those of a visit.
+    pub figures: BTreeMap<Figure, f64>,
+    /// Lowest and highest value of those of which only bounds are known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bounds: BTreeMap<Figure, (f64, Option<f64>)>,
 }
 
 /// What may disturb a visit, at its best point.

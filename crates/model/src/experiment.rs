@@ -48,6 +48,9 @@ pub struct Experiment {
     /// Cells against the baseline of the design; empty without a design.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contrasts: Vec<Contrast>,
+    /// Levels of cells against the same levels of the baseline; empty where visits have one level.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelContrast>,
     /// The predictions of the plan, with their results.
     pub predictions: Vec<PredictionResult>,
     /// What follows from all visits together; absent until the experiment has ended.
@@ -197,6 +200,21 @@ pub struct Contrast {
     /// It differs by less than the host varies by itself, and is undecided for that reason alone.
     #[serde(default, skip_serializing_if = "is_false")]
     pub below_floor: bool,
+}
+
+/// A level of a cell against the same level of the baseline. All levels of all cells share the risk
+/// of a false difference in a figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LevelContrast {
+    /// Its load; `null` for all levels together, by the geometric mean of their ratios.
+    pub load: Option<u64>,
+    /// Median of the figure in the baseline; `null` for all levels together.
+    pub base: Option<f64>,
+    /// Median of the figure in the cell; `null` for all levels together.
+    pub changed: Option<f64>,
+    /// What follows.
+    #[serde(flatten)]
+    pub contrast: Contrast,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -177,6 +177,17 @@ impl Figure {
     pub const COMPARED: [Self; 5] =
         [Self::Rate, Self::P50, Self::P99, Self::ClientCpu, Self::ServerCpu];
 
+    /// The figures of levels that are compared with the same levels of other visits.
+    pub const OF_LEVELS: [Self; 7] = [
+        Self::Rate,
+        Self::Bytes,
+        Self::P50,
+        Self::P95,
+        Self::P99,
+        Self::ClientCpu,
+        Self::ServerCpu,
+    ];
+
     /// Its key; for statistics of the same times and for classes of status, one key for all.
     pub fn family(self) -> String {
         match self {

@@ -419,6 +419,12 @@ impl Point {
         }
     }
 
+    /// What was asked for: its load, or the subscribers of a fan-out.
+    pub fn asked_size(&self) -> u64 {
+        let subscribers = self.events().map(|events| events.subscribers.asked);
+        subscribers.unwrap_or_else(|| self.load_size())
+    }
+
     /// Its load with the unit, such as `8 in flight`.
     pub fn load_phrase(&self) -> String {
         let words = self.main().words();

@@ -244,6 +244,7 @@ mod tests {
             cells: vec![visit],
             summaries: vec![],
             contrasts: vec![],
+            levels: vec![],
             predictions: vec![],
             analysis: Some(Analysis::default()),
         };

@@ -13,9 +13,11 @@ pub mod compare;
 pub mod experiment;
 pub mod prediction;
 
+mod comparison;
 pub mod contrast;
 mod course;
 mod effects;
+mod levels;
 mod outliers;
 mod settings;
 mod visited;

@@ -125,8 +125,8 @@ mod tests {
                 let rate = 10_000.0 * (drift + 0.02 * random.normal()).exp();
                 let conditions = Conditions { steal: Some(0.001), ..Conditions::default() };
                 let figures = [(Figure::Rate, rate)].into();
-                let (block, bounds) = (Some(block), BTreeMap::new());
-                all.push(Visited { cell, block, figures, bounds, conditions });
+                let block = Some(block);
+                all.push(Visited { cell, block, figures, conditions, ..Visited::default() });
             }
         }
         all

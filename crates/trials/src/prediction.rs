@@ -421,6 +421,7 @@ mod tests {
                 cells: vec![],
                 summaries: vec![],
                 contrasts: vec![],
+                levels: Vec::new(),
                 predictions: vec![held],
                 analysis: None,
             }

@@ -1,11 +1,11 @@
 //! The visits of an experiment by their figures.
 
-use model::analysis::Conditions;
+use model::analysis::{Conditions, LevelSeen};
 use model::figure::Figure;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One visit of a cell, by its figures. A figure without a valid value is left out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Visited<'a> {
     /// Name of the cell.
     pub cell: &'a str,
@@ -16,6 +16,8 @@ pub struct Visited<'a> {
     /// Lowest and highest value of those of which only bounds are known; a figure that is known
     /// from below has no highest.
     pub bounds: BTreeMap<Figure, (f64, Option<f64>)>,
+    /// The same of each of its levels, where it has several.
+    pub levels: Vec<LevelSeen>,
     /// What may have disturbed it.
     pub conditions: Conditions,
 }
@@ -64,9 +66,29 @@ impl<'a> Logs<'a> {
         logs
     }
 
-    /// Whether every figure is known.
-    pub(crate) fn is_known(&self) -> bool {
-        self.bounds.is_empty()
+    /// The mean of several of them, for each visit that all of them have.
+    pub(crate) fn mean(of: &[Self]) -> Self {
+        let mut all = Self::default();
+        let Some(first) = of.first() else { return all };
+        let share = 1.0 / of.len() as f64;
+        for (block, cell) in
+            first.blocks().flat_map(|(block, cells)| cells.keys().map(move |cell| (block, *cell)))
+        {
+            let value = |logs: &Self| logs.by_block.get(&block)?.get(cell).copied();
+            let Some(values) = of.iter().map(value).collect::<Option<Vec<f64>>>() else { continue };
+            all.by_block.entry(block).or_default().insert(cell, values.iter().sum::<f64>() * share);
+            if of.iter().any(|logs| logs.bounds.contains_key(&(block, cell))) {
+                let ends = |(logs, value): (&Self, &f64)| {
+                    logs.bounds.get(&(block, cell)).copied().unwrap_or((*value, *value))
+                };
+                let ends: Vec<(f64, f64)> = of.iter().zip(&values).map(ends).collect();
+                let low = ends.iter().map(|ends| ends.0).sum::<f64>() * share;
+                let high = ends.iter().map(|ends| ends.1).sum::<f64>() * share;
+                all.bounds.insert((block, cell), (low, high));
+            }
+        }
+        all.with_zero = of.iter().flat_map(|logs| logs.with_zero.iter().copied()).collect();
+        all
     }
 
     /// Whether a visit whose figure is zero is missing in [`Self::series`], and would be at this

@@ -375,6 +375,7 @@ fn begin(
         cells: Vec::new(),
         summaries: Vec::new(),
         contrasts: Vec::new(),
+        levels: Vec::new(),
         predictions: Vec::new(),
         analysis: None,
     };

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::fixture::{experiment, measured, record, visit};
-use model::analysis::{Analysis, Conditions};
-use model::experiment::CellSummary;
+use model::analysis::{Analysis, Conditions, LevelSeen};
+use model::experiment::{CellSummary, Conclusion};
 
 fn figure(of: &ResultFigures, cell: &str, name: &str) -> Quantity {
     match &of.cells[cell][name] {
@@ -71,6 +71,7 @@ fn without_their_records_visits_have_the_figures_of_the_document() {
         bounds: [(Figure::P99, (1e6, None))].into(),
         rate_is_at_least: false,
         load: None,
+        levels: Vec::new(),
         conditions: Conditions::default(),
         wall: Some("S1".to_string()),
     };
@@ -106,6 +107,7 @@ fn with_a_record_missing_a_cell_has_the_figures_of_the_document() {
         bounds: BTreeMap::new(),
         rate_is_at_least: false,
         load: None,
+        levels: Vec::new(),
         conditions: Conditions::default(),
         wall: None,
     };
@@ -276,6 +278,7 @@ fn a_contrast_without_three_pairs_is_not_known() {
         bounds: [(Figure::Rate, (100.0, None))].into(),
         rate_is_at_least: false,
         load: None,
+        levels: Vec::new(),
         conditions: Conditions::default(),
         wall: None,
     };
@@ -295,5 +298,53 @@ fn a_contrast_without_three_pairs_is_not_known() {
         let figures = ResultFigures::of(&of, &records);
         let ratio = &figures.contrasts["b"]["rate"]["ratio"];
         assert!(matches!(ratio, Value::Unknown(why) if why.contains("only bounds")), "{ratio:?}");
+    }
+}
+
+#[test]
+fn a_level_has_its_ratio_and_its_medians_under_its_load() {
+    let mut of = experiment(vec![]);
+    let contrast = Contrast {
+        cell: "b".to_string(),
+        baseline: "a".to_string(),
+        figure: Figure::P99,
+        pairs: 4,
+        ratio: Some(1.1),
+        low: Some(1.0),
+        high: Some(1.2),
+        conclusion: Some(Conclusion::More),
+        more_blocks: None,
+        below_floor: false,
+    };
+    let level = |load| LevelContrast {
+        load,
+        base: load.map(|_| 2e6),
+        changed: load.map(|_| 2.2e6),
+        contrast: contrast.clone(),
+    };
+    of.levels = vec![level(Some(64)), level(None)];
+    let figures = ResultFigures::of(&of, &[]);
+    let at = |load: &str, name: &str| figures.contrasts["b"][load].get(name).cloned();
+    let Some(Value::Quantity(base)) = at("p99.at.64", "base") else { panic!("no median") };
+    assert_eq!((base.value, base.unit), (0.002, Unit::Seconds));
+    assert!(matches!(at("p99.at.all", "ratio"), Some(Value::Quantity(_))));
+    assert_eq!(at("p99.at.all", "base"), None);
+    // Only bounds of the level are known in a visit of the baseline.
+    let bounds = [(Figure::P99, (1e6, None))].into();
+    let seen = VisitSeen {
+        cell: "a".to_string(),
+        block: Some(1),
+        figures: BTreeMap::new(),
+        bounds: BTreeMap::new(),
+        rate_is_at_least: false,
+        load: None,
+        levels: vec![LevelSeen { load: 64, figures: BTreeMap::new(), bounds }],
+        conditions: Conditions::default(),
+        wall: None,
+    };
+    of.analysis = Some(Analysis { visits: vec![seen], ..Analysis::default() });
+    let figures = ResultFigures::of(&of, &[]);
+    for load in ["p99.at.64", "p99.at.all"] {
+        assert!(matches!(&figures.contrasts["b"][load]["ratio"], Value::Unknown(_)), "{load}");
     }
 }

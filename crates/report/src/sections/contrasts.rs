@@ -2,12 +2,15 @@
 
 use super::conclusion::more;
 use super::visits::{id, title};
-use crate::page::{Axis, Band, Column, DotRow, Dots, Mark, Scale, Table};
+use crate::page::{Axis, Band, Block, Column, DotRow, Dots, Mark, Scale, Table};
 use crate::wording::{band, bound, change, change_within, microseconds, ns, or_dash};
-use model::experiment::{CellResult, Conclusion, Contrast, Design, Experiment, Fate, Order};
+use model::experiment::{
+    CellResult, Conclusion, Contrast, Design, Experiment, Fate, LevelContrast, Order,
+};
 use model::figure::Figure;
 use model::unit::Unit;
 use model::units::show_count;
+use std::collections::BTreeSet;
 
 /// Ratios that differ by more than this factor need a log axis.
 const FACTOR_MAX: f64 = 4.0;
@@ -89,6 +92,92 @@ pub(super) fn table(of: &Experiment, design: &Design) -> Table {
     table
 }
 
+/// For each compared cell its levels against those of the baseline; nothing where visits have one
+/// level.
+pub(super) fn levels(of: &Experiment, design: &Design) -> Vec<Block> {
+    let of_cell = |name: &String| of.levels.iter().any(|one| one.contrast.cell == *name);
+    let tables = design.cells.iter().filter(|name| of_cell(name)).map(|name| {
+        let mut table = Table::new(vec![
+            Column::numbers("load"),
+            Column::numbers("base/s"),
+            Column::numbers("changed/s"),
+            Column::numbers("rate"),
+            Column::numbers("95 %").rank(2),
+            Column::numbers("MB/s").rank(4),
+            Column::numbers("p50").rank(3),
+            Column::numbers("p95").rank(1),
+            Column::numbers("p99"),
+            Column::numbers("server CPU").rank(5),
+        ])
+        .caption(format!("{name} against {}, level by level", design.baseline));
+        let own = || of.levels.iter().filter(|one| one.contrast.cell == *name);
+        let loads: BTreeSet<Option<u64>> = own().map(|one| one.load).collect();
+        // All levels together, which have no load, come last.
+        let loads = loads.iter().filter(|load| load.is_some()).chain(loads.get(&None));
+        for load in loads {
+            let at = |figure| own().find(|one| one.load == *load && one.contrast.figure == figure);
+            let change = |figure| or_dash(at(figure), |one| briefly(&one.contrast));
+            let rate = at(Figure::Rate);
+            let within = rate.and_then(|one| one.contrast.low.zip(one.contrast.high));
+            let row = vec![
+                load.map_or_else(|| "all".to_string(), |load| load.to_string()),
+                or_dash(rate.and_then(|one| one.base), show_count),
+                or_dash(rate.and_then(|one| one.changed), show_count),
+                change(Figure::Rate),
+                or_dash(within, |(low, high)| format!("{} to {}", bound(low), bound(high))),
+                change(Figure::Bytes),
+                change(Figure::P50),
+                change(Figure::P95),
+                change(Figure::P99),
+                change(Figure::ServerCpu),
+            ];
+            table.push(Mark::None, row);
+        }
+        Block::Table(table)
+    });
+    let mut blocks: Vec<Block> = tables.collect();
+    if let Some(Block::Table(last)) = blocks.last_mut() {
+        last.notes.push(
+            "Medians of the rate, and changes by pairs of visits; all: the mean change of all \
+             levels. The risk of a false difference is 5 % for all levels and cells of one figure \
+             together."
+                .to_string(),
+        );
+    }
+    blocks
+}
+
+/// Base, changed and the interval of every figure of every level.
+pub(super) fn all_levels(of: &Experiment, design: &Design) -> Option<Block> {
+    let mut table = Table::new(vec![
+        Column::words("cell"),
+        Column::numbers("load"),
+        Column::words("figure"),
+        Column::numbers("base"),
+        Column::numbers("changed"),
+        Column::words("change (95 %)"),
+        Column::words("conclusion"),
+        Column::numbers("pairs").rank(1),
+    ])
+    .caption("All levels with their intervals")
+    .folded();
+    for LevelContrast { load, base, changed, contrast } in &of.levels {
+        let figure = contrast.figure;
+        let row = vec![
+            contrast.cell.clone(),
+            load.map_or_else(|| "all".to_string(), |load| load.to_string()),
+            figure.name().to_string(),
+            or_dash(*base, |value| figure.show(value)),
+            or_dash(*changed, |value| figure.show(value)),
+            change_within(contrast),
+            in_words(contrast, design),
+            contrast.pairs.to_string(),
+        ];
+        table.push(Mark::None, row);
+    }
+    (!table.rows.is_empty()).then_some(Block::Table(table))
+}
+
 /// A contrast in a narrow column.
 fn briefly(one: &Contrast) -> String {
     let by = or_dash(one.ratio, change);
@@ -124,23 +213,27 @@ pub(super) fn all(of: &Experiment, design: &Design) -> Table {
     .caption("All differences with their intervals")
     .folded();
     for one in &of.contrasts {
-        let conclusion = match one.conclusion {
-            Some(Conclusion::More) => "more".to_string(),
-            Some(Conclusion::Less) => "less".to_string(),
-            Some(Conclusion::Same) => format!("same within {}", band(design)),
-            Some(Conclusion::Undecided) => format!("undecided, {}", more(one)),
-            None => "too few pairs".to_string(),
-        };
         let row = vec![
             one.cell.clone(),
             one.figure.name().to_string(),
             change_within(one),
-            conclusion,
+            in_words(one, design),
             one.pairs.to_string(),
         ];
         table.push(Mark::None, row);
     }
     table
+}
+
+/// A conclusion, and what an undecided one would take.
+fn in_words(one: &Contrast, design: &Design) -> String {
+    match one.conclusion {
+        Some(Conclusion::More) => "more".to_string(),
+        Some(Conclusion::Less) => "less".to_string(),
+        Some(Conclusion::Same) => format!("same within {}", band(design)),
+        Some(Conclusion::Undecided) => format!("undecided, {}", more(one)),
+        None => "too few pairs".to_string(),
+    }
 }
 
 /// How to read a plot.
@@ -196,7 +289,42 @@ fn word(one: &Contrast) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::fixtures;
+
+    /// 80 columns hold the rates and the tail of each level; a change that is not known is a dash.
+    #[test]
+    fn levels_stand_beside_each_other() {
+        let (mut of, runs) = fixtures::blocks();
+        let contrast = of.contrasts.iter().find(|one| one.figure == Figure::Rate).unwrap().clone();
+        let level = |load, figure, ratio: Option<f64>| LevelContrast {
+            load,
+            base: load.map(|load: u64| 1000.0 * load as f64),
+            changed: load.zip(ratio).map(|(load, ratio)| 1000.0 * load as f64 * ratio),
+            contrast: Contrast {
+                figure,
+                ratio,
+                low: ratio.map(|ratio| ratio * 0.98),
+                high: ratio.map(|ratio| ratio * 1.02),
+                conclusion: ratio.map(|ratio| {
+                    if ratio > 1.0 { Conclusion::More } else { Conclusion::Undecided }
+                }),
+                ..contrast.clone()
+            },
+        };
+        for load in [Some(16), Some(64), None] {
+            of.levels.push(level(load, Figure::Rate, Some(1.25)));
+            of.levels.push(level(load, Figure::P99, Some(0.9)));
+        }
+        of.levels.push(level(Some(256), Figure::Rate, None));
+        let text = crate::text_experiment(&of, &runs, crate::Style::PLAIN);
+        let begin = text.find("level by level").unwrap();
+        let begin = text[..begin].rfind('\n').unwrap();
+        let end = begin + text[begin..].find("\n\n").unwrap();
+        insta::assert_snapshot!("experiment_levels", &text[begin..end]);
+        let html = crate::html_experiment(&of, &runs);
+        assert!(html.contains("All levels with their intervals"));
+    }
 
     #[test]
     fn cells_are_compared_within_blocks() {

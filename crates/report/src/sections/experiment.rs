@@ -80,6 +80,8 @@ fn in_blocks(of: &Experiment, design: &Design, runs: &[Option<Run>]) -> Vec<Bloc
         let plots = others().filter_map(|one| contrasts::plot(of, design, one)).collect();
         blocks.extend(columns(contrasts::NOTE.to_string(), plots));
         blocks.push(Block::Table(contrasts::all(of, design)));
+        blocks.extend(contrasts::levels(of, design));
+        blocks.extend(contrasts::all_levels(of, design));
     }
     blocks.extend(analysis::blocks(of));
     blocks.extend(predictions(of));
@@ -416,6 +418,7 @@ pub fn experiment_briefly(of: &Experiment, runs: &[Option<Run>]) -> Page {
             blocks.push(Block::Table(contrasts::cells(of, design)));
             if !of.contrasts.is_empty() {
                 blocks.push(Block::Table(contrasts::table(of, design)));
+                blocks.extend(contrasts::levels(of, design));
             }
             blocks.extend(analysis::blocks(of));
             if has_runs(runs) {
@@ -535,6 +538,7 @@ mod tests {
                 bounds,
                 rate_is_at_least,
                 load,
+                levels: Vec::new(),
                 conditions,
                 wall,
             })

@@ -19,6 +19,7 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
                 bounds: BTreeMap::new(),
                 rate_is_at_least: false,
                 load: None,
+                levels: Vec::new(),
                 wall: None,
                 conditions: Conditions::default(),
             });
@@ -51,6 +52,7 @@ fn day(seed: u64, cells: &[(&str, f64, f64)], visits: u32) -> Experiment {
         cells: seen.iter().map(result).collect(),
         summaries: Vec::new(),
         contrasts: Vec::new(),
+        levels: Vec::new(),
         predictions: Vec::new(),
         analysis: Some(Analysis { visits: seen, ..Analysis::default() }),
     }

@@ -1,7 +1,7 @@
 //! Experiments in virtual time: the truth about their cells is known.
 
 use super::*;
-use model::analysis::{Conditions, Exclusion, Factor};
+use model::analysis::{Exclusion, Factor, LevelSeen};
 use model::experiment::{Order, Restart};
 use model::random::Random;
 
@@ -33,8 +33,7 @@ impl World {
 
 fn visit(cell: &str, block: u32, rate: f64) -> Visited<'_> {
     let figures = [(Figure::Rate, rate)].into();
-    let (bounds, conditions) = (BTreeMap::new(), Conditions::default());
-    Visited { cell, block: Some(block), figures, bounds, conditions }
+    Visited { cell, block: Some(block), figures, ..Visited::default() }
 }
 
 fn design(cells: &[&str]) -> Design {
@@ -315,4 +314,91 @@ fn a_conclusion_holds_at_both_ends_of_what_is_known() {
         })
         .collect();
     assert_eq!(analysed(&design, &same).contrasts[0].conclusion, Some(Conclusion::Undecided));
+}
+
+/// A change that helps at few connections and costs at many.
+#[test]
+fn levels_are_compared_one_by_one_and_together() {
+    let truth = [(16, 0.2), (64, 0.0), (256, -0.2)];
+    let mut world = World::new(11);
+    world.visit = 0.004;
+    let mut visits = Vec::new();
+    for block in 1..=8 {
+        let drift = world.block * world.random.normal();
+        for (cell, share) in [("base", 0.0), ("change", 1.0)] {
+            let levels = truth.map(|(load, change)| {
+                let noise = world.visit * world.random.normal();
+                let rate = 100.0 * load as f64 * (share * change + drift + noise).exp();
+                let figures = [(Figure::Rate, rate)].into();
+                LevelSeen { load, figures, bounds: BTreeMap::new() }
+            });
+            let best = levels[2].figures[&Figure::Rate];
+            visits.push(Visited { levels: levels.to_vec(), ..visit(cell, block, best) });
+        }
+    }
+    let found = analysed(&design(&["base", "change"]), &visits);
+    let seen: Vec<_> =
+        found.levels.iter().map(|one| (one.load, one.contrast.conclusion.unwrap())).collect();
+    let (more, same, less) = (Conclusion::More, Conclusion::Same, Conclusion::Less);
+    let expected = [(Some(16), more), (Some(64), same), (Some(256), less), (None, same)];
+    assert_eq!(seen, expected);
+    for (one, (load, change)) in found.levels.iter().zip(truth) {
+        assert!((one.contrast.ratio.unwrap().ln() - change).abs() < 0.02, "{load}");
+        let (base, changed) = (one.base.unwrap(), one.changed.unwrap());
+        assert!(((changed / base).ln() - change).abs() < 0.1, "{load}: {base} {changed}");
+    }
+    assert_eq!(found.levels[3].base, None, "all levels have no rate");
+    assert_eq!(found.contrasts[0].conclusion, Some(less), "the best level alone");
+}
+
+/// A level without a figure in one cell is no pair, and takes part in nothing over all levels.
+#[test]
+fn a_level_that_failed_is_no_pair() {
+    let with = |cell, block, second: Option<f64>| {
+        let level = |load, rate: Option<f64>| LevelSeen {
+            load,
+            figures: rate.map(|rate| (Figure::Rate, rate)).into_iter().collect(),
+            bounds: BTreeMap::new(),
+        };
+        let rate = 100.0 + f64::from(block);
+        let levels = vec![level(1, Some(rate)), level(2, second)];
+        Visited { levels, ..visit(cell, block, rate) }
+    };
+    let visits: Vec<_> = (1..=4)
+        .flat_map(|block| [with("base", block, Some(50.0)), with("change", block, None)])
+        .collect();
+    let found = analysed(&design(&["base", "change"]), &visits);
+    let seen: Vec<_> =
+        found.levels.iter().map(|one| (one.load, one.contrast.pairs, one.changed)).collect();
+    assert_eq!(seen, [(Some(1), 4, Some(102.5)), (Some(2), 0, None)]);
+    assert_eq!(found.levels[1].contrast.conclusion, None);
+}
+
+/// Of hundreds of levels without any difference, few experiments claim one.
+#[test]
+fn levels_share_the_risk_of_a_false_difference() {
+    let loads = [1, 2, 4, 8, 16, 32];
+    let cells = ["base", "a", "b", "c"];
+    let claims = |seed: u64| {
+        let mut random = Random::new(seed, 0x6c76);
+        let mut visits = Vec::new();
+        for block in 1..=6 {
+            for cell in cells {
+                let mut level = |load| LevelSeen {
+                    load,
+                    figures: [(Figure::Rate, 1000.0 * (0.05 * random.normal()).exp())].into(),
+                    bounds: BTreeMap::new(),
+                };
+                let levels = loads.map(&mut level).to_vec();
+                visits.push(Visited { levels, ..visit(cell, block, 1000.0) });
+            }
+        }
+        let found = analysed(&design(&cells), &visits);
+        let is_claim = |one: &LevelContrast| {
+            matches!(one.contrast.conclusion, Some(Conclusion::More | Conclusion::Less))
+        };
+        found.levels.iter().any(is_claim)
+    };
+    let wrong = (0..60).filter(|seed| claims(*seed)).count();
+    assert!(wrong <= 8, "{wrong} of 60 experiments, 3 expected");
 }

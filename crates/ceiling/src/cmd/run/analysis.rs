@@ -65,7 +65,8 @@ impl<'a> Looks<'a> {
             .iter()
             .filter_map(|cell| {
                 let Known { figures, bounds, conditions } = visited(cell)?;
-                Some(Visited { cell: &cell.name, block: cell.block, figures, bounds, conditions })
+                let (cell, block) = (cell.name.as_str(), cell.block);
+                Some(Visited { cell, block, figures, bounds, conditions, ..Visited::default() })
             })
             .collect();
         enough(&design, &visits, last)
