@@ -169,11 +169,10 @@ fn judge_points(context: Context<'_>, points: &[Point], observed: &[Observed]) -
             let evidence = shape_evidence(&rated, &shape);
             let decided: Vec<_> =
                 decisive.iter().map(|index| decide(&case(*index), Some(&evidence))).collect();
-            let rates: Vec<_> = decisive.iter().map(|index| &points[*index]).collect();
             match decided.is_empty() {
                 true => alone(last),
                 false => {
-                    let verdict = of_plateau(majority(&decided, &rates), &visits, context.trial);
+                    let verdict = of_plateau(majority(&decided), &visits, context.trial);
                     let most = loads.last().copied().unwrap_or(0);
                     let beyond = usable.last().filter(|index| points[**index].load_size() > most);
                     let beyond = beyond.map(|index| decide(&case(*index), Some(&evidence)));
@@ -276,11 +275,10 @@ fn is_usable(point: &Point) -> bool {
 }
 
 /// The verdict that most points of a plateau share. A point whose evidence does not decide does not
-/// vote against what another one shows, unless that is only suspected. A tie goes to the verdict of
-/// the highest rate, or, among points that name no wall, of the highest load. A wall shows best at
-/// the highest load, so points that name no wall cannot outvote what that point names. The wall is
-/// only suspected when half of the points do not share it or one of them names another wall.
-fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
+/// vote against what another one shows, unless that is only suspected. A wall shows best at the highest
+/// load, so a tie goes to its verdict, and points that name no wall cannot outvote what it names. The
+/// wall is only suspected when half of the points do not share it or one of them names another wall.
+fn majority(decided: &[Verdict]) -> Verdict {
     let is_named = |verdict: &Verdict| matches!(verdict.wall, Named::Wall(_));
     let last = decided.last().map(is_named).unwrap_or_default();
     let decides = |verdict: &Verdict| verdict.wall != Named::Unknown;
@@ -294,10 +292,7 @@ fn majority(decided: &[Verdict], points: &[&Point]) -> Verdict {
     let best = (0..decided.len()).max_by(|left, right| {
         let (one, other) = (&decided[*left], &decided[*right]);
         let by_votes = votes(one).cmp(&votes(other));
-        by_votes.then_with(|| match one.wall == other.wall && !is_named(one) {
-            true => left.cmp(right),
-            false => points[*left].headline_rate().total_cmp(&points[*right].headline_rate()),
-        })
+        by_votes.then(left.cmp(right))
     });
     let mut verdict = decided[best.unwrap_or(0)].clone();
     let (votes, of) = (votes(&verdict), decided.len());

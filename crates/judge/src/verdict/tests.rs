@@ -572,23 +572,24 @@ fn no_wall_is_looked_for_where_every_response_failed() {
 
 #[test]
 fn the_highest_load_is_not_outvoted_by_points_that_name_nothing() {
-    let points: Vec<Point> = FLAT.iter().map(|(c, rate)| Fixture::point(*c, *rate)).collect();
-    let points: Vec<&Point> = points.iter().collect();
     let (wall, confidence) = (Named::Wall(WallId::A1), Confidence::Suspected);
     let named = Verdict { wall, confidence, ..undecided() };
     let nothing = undecided();
     let last = [nothing.clone(), nothing.clone(), nothing.clone(), named.clone()];
-    assert_eq!(majority(&last, &points).wall, named.wall);
+    assert_eq!(majority(&last).wall, named.wall);
     let mut first = [named, nothing.clone(), nothing.clone(), nothing];
-    assert_eq!(majority(&first, &points).wall, Named::Unknown);
+    assert_eq!(majority(&first).wall, Named::Unknown);
     first[0].confidence = Confidence::Probable;
-    let proven = majority(&first, &points);
+    let proven = majority(&first);
     assert_eq!((proven.wall, proven.confidence), (wall, Confidence::Suspected));
     assert!(proven.against[0].contains("of 3 of 4 levels"), "{:?}", proven.against);
     let confidence = Confidence::Probable;
     first[3] = Verdict { wall: Named::None, confidence, ..undecided() };
-    let against = majority(&first, &points).against;
+    let against = majority(&first).against;
     assert_eq!(against[0], "1 of 4 levels of the plateau show another wall or none");
+    let another = |wall| Verdict { wall: Named::Wall(wall), confidence, ..undecided() };
+    let tie = majority(&[another(WallId::A3), another(WallId::K1)]);
+    assert_eq!((tie.wall, tie.confidence), (Named::Wall(WallId::K1), Confidence::Suspected));
 }
 
 #[test]
