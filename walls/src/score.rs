@@ -7,6 +7,7 @@ use crate::options::{Hosts, Noise};
 use crate::ordinary;
 use crate::rejudge::{Experiments, Sight, best, judged};
 use crate::scenario::{Scenario, Truth};
+use model::figure::Figure;
 use model::run::{Record, Run};
 use model::tail::{Tail, TailCause, TailShare};
 use model::verdict::{Named, Verdict};
@@ -144,7 +145,9 @@ fn mark_of(judge: Judge, scenario: &Scenario, run: &Run) -> Option<(String, Mark
     if let Truth::Tail(causes) = scenario.truth {
         let Judge::Plain(sight) = judge else { return None };
         let record = judged(run, sight, Experiments::Hidden);
-        return Some(mark_tail(causes, best(&record)?.tail.as_ref()));
+        let point = best(&record)?;
+        let is_late = !point.standing.of(Figure::P99).is_sound();
+        return Some(mark_tail(causes, is_late, point.tail.as_ref()));
     }
     let verdict = match judge {
         Judge::Plain(sight) => judged(run, sight, Experiments::Hidden).verdict,
@@ -165,8 +168,9 @@ fn of_one(truth: Truth, named: Named) -> (String, Mark) {
 }
 
 /// The causes that are named for the slowest requests, and whether they are the truth: the first is
-/// the cause, and no other may be named that is none.
-fn mark_tail(truth: &[TailCause], tail: Option<&Tail>) -> (String, Mark) {
+/// the cause, and no other may be named that is none. Where nothing was built, the generator is the
+/// cause if it was late by another account: its sends alone move the percentile (gate `release`).
+fn mark_tail(truth: &[TailCause], is_late: bool, tail: Option<&Tail>) -> (String, Mark) {
     let Some(tail) = tail.filter(|tail| tail.unknown.is_none()) else {
         return ("unknown".to_owned(), Mark::Unknown);
     };
@@ -174,6 +178,7 @@ fn mark_tail(truth: &[TailCause], tail: Option<&Tail>) -> (String, Mark) {
     let words: Vec<&str> = named.iter().map(|cause| cause.key()).collect();
     let mark = match (named.first(), truth.first()) {
         (None, None) => Mark::Correct,
+        (Some(TailCause::Generator), None) if is_late && named.len() == 1 => Mark::Correct,
         (None, Some(_)) => Mark::Unknown,
         (first, cause) if first == cause && named.iter().all(|one| truth.contains(one)) => {
             Mark::Correct
@@ -187,7 +192,7 @@ fn mark_tail(truth: &[TailCause], tail: Option<&Tail>) -> (String, Mark) {
 pub fn verdict_words(truth: Truth, record: &Record) -> String {
     match truth {
         Truth::Tail(causes) => {
-            mark_tail(causes, best(record).and_then(|point| point.tail.as_ref())).0
+            mark_tail(causes, false, best(record).and_then(|point| point.tail.as_ref())).0
         }
         _ => {
             let verdict = &record.verdict;
@@ -259,7 +264,7 @@ mod tests {
         };
         let of = |truth: &[TailCause], named: &[TailCause]| {
             let causes = named.iter().copied().map(share).collect();
-            mark_tail(truth, Some(&Tail { causes, ..Tail::default() }))
+            mark_tail(truth, false, Some(&Tail { causes, ..Tail::default() }))
         };
         let (quota, waits) = (TailCause::Throttled, TailCause::RunQueue);
         assert_eq!(
@@ -272,7 +277,10 @@ mod tests {
         assert_eq!(of(&[], &[]), ("none".into(), Mark::Correct));
         assert_eq!(of(&[], &[quota]).1, Mark::Wrong);
         let unknown = Tail { unknown: Some("too few".into()), ..Tail::default() };
-        assert_eq!(mark_tail(&[], Some(&unknown)).1, Mark::Unknown);
+        assert_eq!(mark_tail(&[], false, Some(&unknown)).1, Mark::Unknown);
+        let late = Tail { causes: vec![share(TailCause::Generator)], ..Tail::default() };
+        let marks = [true, false].map(|is_late| mark_tail(&[], is_late, Some(&late)).1);
+        assert_eq!(marks, [Mark::Correct, Mark::Wrong], "right only where its sends were late");
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! of the others is under 70 %, and the server leaves part of the CPUs it may use idle. The root of
 //! the process tree is no worker if it alone holds the listening socket: it accepts for the others.
 //! Or there are fewer connections than workers, at least two, and as many workers are full as there
-//! are connections, while the others are under 70 %. A thread that was at work without a CPU,
+//! are connections, while the others are under 70 %; not where a ramp shows that more connections did
+//! not raise the rate. A thread that was at work without a CPU,
 //! asleep in a call, is full only if requests are known to wait: in a server with little load it
 //! holds up no other request. Chance alone makes the busiest of k workers exceed the mean by about
 //! sqrt(2 k ln k / n) with n connections: the verdict prints both.
@@ -118,13 +119,15 @@ fn more_connections(case: &Case<'_>) -> String {
 }
 
 /// Whether each connection fills one worker and other workers get none. `loads` is sorted, highest
-/// first.
+/// first. Where the rate stayed as connections and full workers became more, it is not their number
+/// that limits.
 fn is_too_few_connections(case: &Case<'_>, loads: &[f64]) -> bool {
     let connections = case.point.connections.opened as usize;
     let full = loads.iter().filter(|load| **load >= HOT).count();
     let others = loads.get(connections..).unwrap_or_default();
     let has_room = others.iter().all(|load| *load <= OTHERS_MAX);
-    connections >= 2 && full == connections && !others.is_empty() && has_room
+    let is_limit = case.still_grows() != Some(false);
+    connections >= 2 && full == connections && !others.is_empty() && has_room && is_limit
 }
 
 fn too_few_connections(case: &Case<'_>, loads: &[f64]) -> Seen {
@@ -196,11 +199,13 @@ fn threads_alike(case: &Case<'_>, threads: &[ThreadShare]) -> Vec<f64> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use crate::case::Case;
     use crate::fixture::Fixture;
     use crate::walls::evidence_tests::Signs;
     use crate::walls::{Test, server_thread};
     use model::facts::ProcessFacts;
     use model::reading::Doing;
+    use model::run::Point;
 
     pub const SIGNS: Signs = Signs {
         shown: |scene| {
@@ -280,6 +285,13 @@ pub(super) mod tests {
         fixture.host.cpus_online = vec![0, 1, 2, 3];
         fixture.server.as_mut().unwrap().cpus_allowed = vec![0, 1, 2, 3];
         assert!(matches!(super::test(&fixture.case()), Test::Seen(_)));
+        fixture.point.load.connections = 2;
+        let mut one = fixture.point.clone();
+        one.load.connections = 1;
+        let beside = |one: &Point| super::test(&Case { ramp: &[one], ..fixture.case() });
+        assert_eq!(beside(&one), Test::NotSeen, "one connection is as fast");
+        one.rate /= 2.0;
+        assert!(matches!(beside(&one), Test::Seen(_)), "two are twice as fast");
         fixture.point.connections.opened = 3;
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "each could have one");
         fixture.point.connections.opened = 1;
