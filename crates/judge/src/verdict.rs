@@ -275,9 +275,10 @@ fn is_usable(point: &Point) -> bool {
 }
 
 /// The verdict that most points of a plateau share. A point whose evidence does not decide does not
-/// vote against what another one shows, unless that is only suspected. A wall shows best at the highest
-/// load, so a tie goes to its verdict, and points that name no wall cannot outvote what it names. The
-/// wall is only suspected when half of the points do not share it or one of them names another wall.
+/// vote against what another one shows, unless that is only suspected. A wall shows best at the
+/// highest load, so a tie goes to its verdict, and points that name no wall cannot outvote what it
+/// names. The wall is only suspected when half of the points do not share it or one of them names
+/// another wall.
 fn majority(decided: &[Verdict]) -> Verdict {
     let is_named = |verdict: &Verdict| matches!(verdict.wall, Named::Wall(_));
     let last = decided.last().map(is_named).unwrap_or_default();

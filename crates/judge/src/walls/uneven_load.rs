@@ -7,11 +7,11 @@
 //! of the others is under 70 %, and the server leaves part of the CPUs it may use idle. The root of
 //! the process tree is no worker if it alone holds the listening socket: it accepts for the others.
 //! Or there are fewer connections than workers, at least two, and as many workers are full as there
-//! are connections, while the others are under 70 %; not where a ramp shows that more connections did
-//! not raise the rate. A thread that was at work without a CPU,
-//! asleep in a call, is full only if requests are known to wait: in a server with little load it
-//! holds up no other request. Chance alone makes the busiest of k workers exceed the mean by about
-//! sqrt(2 k ln k / n) with n connections: the verdict prints both.
+//! are connections, while the others are under 70 %; not where a ramp shows that more connections
+//! did not raise the rate. A thread that was at work without a CPU, asleep in a call, is full only
+//! if requests are known to wait: in a server with little load it holds up no other request. Chance
+//! alone makes the busiest of k workers exceed the mean by about sqrt(2 k ln k / n) with n
+//! connections: the verdict prints both.
 //! Mimics: S2 (one thread by design, without similar workers, or a full parent that hands its
 //! connections over: listed against it where the holders of the listening socket were not read), S1
 //! and A2 (all workers are full).
