@@ -59,6 +59,11 @@ pub(crate) fn run(
         watch = watch.with_far(far, log);
     }
     notify(Event::Notice(format!("{name} makes the load")));
+    if let (Connections::Fewer(opened), [level]) = (order.connections, &trial.levels[..]) {
+        let (asked, threads) = (level.connections, trial.threads);
+        let why = format!("{name} opens as many connections in each of its {threads} threads");
+        run.notice(format!("{why}: {opened} and not {asked}"), notify);
+    }
     let ended = attended(tool, trial, child, &mut watch, stop)?;
     let window_ns = flow::window(watch.inside(ended.ran_ns), ended.ran_ns);
     await_far(&mut watch, window_ns);
@@ -170,10 +175,14 @@ fn audited_account(
     let bytes = ended.output(program, order).map_err(|error| silent(error.to_string()))?;
     let level = trial.levels.first();
     // A number of connections that it does not keep to would refute figures that are right.
-    let bound = level.filter(|_| order.connections == Connections::AsAsked);
+    let bound = match order.connections {
+        Connections::AsAsked => level.map(|level| level.connections),
+        Connections::Fewer(opened) => Some(opened),
+        Connections::AsNeeded => None,
+    };
     let given = Given {
         command: Some(shell::line(&typed(name, order))),
-        connections: bound.map(|level| u64::from(level.connections)),
+        connections: bound.map(u64::from),
         depth: level.map(|level| u64::from(level.depth)),
         ..Given::default()
     };

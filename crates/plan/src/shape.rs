@@ -1,6 +1,7 @@
 //! What differs between the commands that make load.
 
 use model::load::{Level, Question, Stop};
+use model::tool::Tool;
 
 /// What differs between the commands.
 pub struct Shape {
@@ -14,4 +15,6 @@ pub struct Shape {
     pub visits: u32,
     /// How often an unsteady level is repeated.
     pub repeats_max: u32,
+    /// The other tool that makes the load, if one does.
+    pub tool: Option<Tool>,
 }

@@ -64,7 +64,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         requests,
         targets,
         // A thread without a connection has nothing to do.
-        threads: threads(options, shape.question, &way.addresses, machine)?.min(threads_max),
+        threads: threads(options, &shape, &way.addresses, machine)?.min(threads_max),
         warmup: warmup(options.warmup.as_ref(), shape.stop),
         stop: shape.stop,
         visits: shape.visits,
@@ -258,7 +258,7 @@ fn warmup(choice: Option<&values::Warmup>, stop: Stop) -> Warmup {
 
 fn threads(
     options: &Options,
-    question: Question,
+    shape: &Shape,
     addresses: &[Address],
     machine: &dyn Machine,
 ) -> Result<u32, Usage> {
@@ -268,7 +268,9 @@ fn threads(
     };
     let shares_host = addresses.iter().any(Address::is_loopback);
     match options.threads.0 {
-        Some(threads) => affordable(threads, question, machine.cpus().len()),
+        // A tool gets what its user typed, because that is what is measured.
+        Some(threads) if shape.tool.is_some() => Ok(threads),
+        Some(threads) => affordable(threads, shape.question, machine.cpus().len()),
         None if options.cpus.is_none() && shares_host => Ok((cpus / 2).max(1) as u32),
         None => Ok(cpus as u32),
     }

@@ -1,7 +1,7 @@
 //! The load that a tool is asked to make: the part of a trial that at least one tool can make. What
 //! no tool can make is refused here, in one sentence.
 
-use crate::order::Order;
+use crate::order::{Connections, Order};
 use model::check::Checks;
 use model::load::{
     Arrival, DriverKind, Level, Life, Question, Retry, Spacing, Stop, Trial, Warmup,
@@ -142,20 +142,14 @@ impl Ask {
         }
     }
 
-    /// Refuses connections that the threads do not share evenly, for a tool that gives each thread
-    /// the same number and opens no others.
-    pub fn even_connections(&self, tool: &str) -> Result<(), String> {
+    /// The connections that a tool opens which gives each thread the same number and opens no
+    /// others: 960 of 1000 with 120 threads.
+    pub fn shared_connections(&self) -> Connections {
         let (connections, threads) = (self.connections, self.threads.max(1));
-        if connections.is_multiple_of(threads) {
-            return Ok(());
+        match connections.is_multiple_of(threads) {
+            true => Connections::AsAsked,
+            false => Connections::Fewer(connections / threads * threads),
         }
-        Err(format!(
-            "{tool} opens as many connections in each thread: with {threads} threads it would open \
-             {} and not {connections}; give a multiple of the threads, for example --connections \
-             {}, or leave --threads out",
-            connections / threads * threads,
-            connections.next_multiple_of(threads)
-        ))
     }
 
     /// The most threads, up to those of this load, with which a tool makes exactly this load; one
@@ -163,7 +157,10 @@ impl Ask {
     pub fn threads_for(&self, order: fn(&Self) -> Result<Order, String>) -> u32 {
         // Neither headers nor a body depend on threads, and a body may be large.
         let light = Self { headers: Vec::new(), body: Vec::new(), ..self.clone() };
-        let is_made = |threads: &u32| order(&Self { threads: *threads, ..light.clone() }).is_ok();
+        let is_made = |threads: &u32| {
+            let order = order(&Self { threads: *threads, ..light.clone() });
+            order.is_ok_and(|order| !matches!(order.connections, Connections::Fewer(_)))
+        };
         (1..=self.threads).rev().find(is_made).unwrap_or(1)
     }
 

@@ -34,7 +34,6 @@ const OPTIONS: &[ToolOption] = &[
 
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.one_of_each_header("autocannon")?;
-    ask.even_connections("autocannon")?;
     let rate = ask.whole_rate("autocannon")?;
     whole(ask, rate)?;
     let ends = match ask.stop {
@@ -64,7 +63,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
         option("-b", ask.body_text("autocannon")?);
     }
     words.push(ask.url.clone());
-    Ok(Order::of(words))
+    Ok(Order { connections: ask.shared_connections(), ..Order::of(words) })
 }
 
 /// Refuses what the workers together would not make as it was asked for.
@@ -93,6 +92,7 @@ fn whole(ask: &Ask, rate: Option<u64>) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::ask::tests::{ask, more};
+    use crate::order::Connections;
 
     #[test]
     fn a_load_is_asked_like_this() {
@@ -114,10 +114,19 @@ mod tests {
         let why = order(&Ask { rate: Some(500.0), ..of(2) }).unwrap_err();
         assert!(why.contains("1000 requests per second and not 500"), "{why}");
         assert!(why.ends_with("--threads 1"), "{why}");
-        let why = order(&of(3)).unwrap_err();
-        assert!(why.contains("would open 15 and not 16"), "{why}");
         let why = order(&Ask { stop: Stop::AfterRequests(99), ..of(2) }).unwrap_err();
         assert!(why.contains("would send 98 and not 99") && why.contains("-n 100"), "{why}");
+    }
+
+    /// As in a story: 1000 connections over 120 workers are 960.
+    #[test]
+    fn connections_that_the_workers_do_not_share_are_not_opened() {
+        let opened = |connections, threads| {
+            order(&Ask { connections, threads, ..ask() }).map(|order| order.connections)
+        };
+        assert_eq!(opened(1000, 120), Ok(Connections::Fewer(960)));
+        assert_eq!(opened(5000, 30), Ok(Connections::Fewer(4980)));
+        assert_eq!(opened(1000, 1), Ok(Connections::AsAsked));
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Order {
 pub enum Connections {
     /// No more than requested.
     AsAsked,
+    /// This many, fewer than requested: as many in each of its threads, and the rest in none.
+    Fewer(u32),
     /// As many as its rate needs.
     AsNeeded,
 }

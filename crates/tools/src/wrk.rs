@@ -53,14 +53,14 @@ pub(crate) const SCRIPT: ToolOption = option(
 fn order(ask: &Ask) -> Result<Order, String> {
     ask.closed("wrk", "use wrk2, vegeta, k6, oha or autocannon")?;
     ask.one_of_each_header("wrk")?;
-    ask.even_connections("wrk")?;
     let seconds = ask.whole_seconds("wrk")?;
     lines(ask, format!("-t{} -c{} -d{seconds}s --latency", ask.threads, ask.connections))
 }
 
 /// What is the same for wrk and wrk2.
 pub(crate) fn lines(ask: &Ask, first: String) -> Result<Order, String> {
-    let mut order = Order::of(words(&first, &ask.folder));
+    let words = words(&first, &ask.folder);
+    let mut order = Order { connections: ask.shared_connections(), ..Order::of(words) };
     order.words.push(format!("--timeout={}s", ask.timeout_s("wrk")?));
     for (name, value) in &ask.headers {
         order.words.extend(["-H".to_string(), format!("{name}: {value}")]);
@@ -105,6 +105,7 @@ fn quoted(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::ask::tests::{ask, more};
+    use crate::order::Connections;
 
     #[test]
     fn a_load_is_asked_like_this() {
@@ -117,11 +118,9 @@ mod tests {
 
     /// It opens `connections / threads` connections in each thread.
     #[test]
-    fn connections_that_its_threads_do_not_share_are_refused_or_get_other_threads() {
+    fn connections_that_its_threads_do_not_share_are_not_opened_or_get_other_threads() {
         let uneven = Ask { connections: 10, threads: 4, ..ask() };
-        let why = order(&uneven).unwrap_err();
-        assert!(why.contains("it would open 8 and not 10"), "{why}");
-        assert!(why.contains("for example --connections 12"), "{why}");
+        assert_eq!(order(&uneven).unwrap().connections, Connections::Fewer(8));
         assert_eq!(uneven.threads_for(order), 2);
         assert_eq!(Ask { connections: 12, ..uneven }.threads_for(order), 4);
     }

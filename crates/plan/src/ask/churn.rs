@@ -112,6 +112,7 @@ impl Ask for Churn {
             stop: Stop::AfterNs(self.duration.0),
             visits: 1,
             repeats_max: 0,
+            tool: None,
         };
         trial::resolve(&self.options, shape, machine)
     }

@@ -92,6 +92,7 @@ impl Ask for Fanout {
             stop: Stop::AfterNs(self.duration.0),
             visits: 1,
             repeats_max: 0,
+            tool: None,
         };
         let mut trial = trial::resolve(&self.options, shape, machine)?;
         spread(&mut trial, self);

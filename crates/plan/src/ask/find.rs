@@ -123,6 +123,7 @@ impl Ask for Find {
             stop: Stop::AfterNs(self.trial.0),
             visits: 1,
             repeats_max: 0,
+            tool: None,
         };
         let mut trial = trial::resolve(&self.options, shape, machine)?;
         if self.options.warmup.is_none() {

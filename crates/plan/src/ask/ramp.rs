@@ -118,6 +118,7 @@ impl Ask for Ramp {
             stop: Stop::AfterNs(self.duration.as_ref().map_or(DURATION_NS, |time| time.0)),
             visits: self.visits.0,
             repeats_max: self.repeats.0,
+            tool: None,
         };
         let mut trial = trial::resolve(&self.options, shape, machine)?;
         trial.window_max_ns = self.duration.is_none().then_some(DURATION_MAX_NS);
