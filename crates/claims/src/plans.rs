@@ -243,4 +243,8 @@ impl Machine for Noted {
     fn seed(&self) -> u64 {
         1
     }
+
+    fn program(&self, _name: &str) -> Result<(), String> {
+        Ok(())
+    }
 }

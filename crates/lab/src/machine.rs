@@ -7,7 +7,7 @@ use model::route::{Address, Route, routes};
 use model::units::parse_cpus;
 use plan::{BYTES_MAX, Machine, Sources, WayError};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::thread::available_parallelism;
 use std::{env, path::Path};
@@ -62,6 +62,13 @@ impl Machine for ThisHost {
 
     fn seed(&self) -> u64 {
         jiff::Timestamp::now().as_nanosecond() as u64 >> 10
+    }
+
+    fn program(&self, name: &str) -> Result<(), String> {
+        host::program::find(name).map(drop).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => format!("{name} is not in the PATH"),
+            _ => format!("cannot run {name}: {error}"),
+        })
     }
 }
 

@@ -11,6 +11,7 @@
 mod allow;
 mod cell;
 mod cells;
+mod check;
 mod design;
 mod duel;
 mod factors;

@@ -45,25 +45,35 @@ pub trait Machine {
 
     /// A seed when none is given.
     fn seed(&self) -> u64;
+
+    /// Whether a program can be run, or why not.
+    fn program(&self, name: &str) -> Result<(), String>;
 }
 
 /// Address of every name on a host that is not queried (RFC 5737).
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
 /// How a file is read.
-type Read<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
+pub(crate) type Read<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 /// A host that is not queried: it has every CPU, every name has one address, and every variable
 /// a value. It notes which files it is asked for.
 pub(crate) struct Unasked<'a> {
     read: Read<'a>,
     asked: RefCell<Vec<String>>,
+    /// A host that does say what it has. No resolver is asked for it.
+    host: Option<&'a dyn Machine>,
 }
 
 impl<'a> Unasked<'a> {
     /// One that has files.
     pub fn reading(read: Read<'a>) -> Self {
-        Self { read, asked: RefCell::default() }
+        Self { read, asked: RefCell::default(), host: None }
+    }
+
+    /// The same with what this host has.
+    pub fn on(self, host: &'a dyn Machine) -> Self {
+        Self { host: Some(host), ..self }
     }
 
     /// The files that it was asked for, in order.
@@ -81,23 +91,23 @@ impl Default for Unasked<'_> {
 
 impl Machine for Unasked<'_> {
     fn cpus(&self) -> Vec<usize> {
-        (0..1024).collect()
+        self.host.map_or_else(|| (0..1024).collect(), Machine::cpus)
     }
 
     fn parallelism(&self) -> usize {
-        self.cpus().len()
+        self.host.map_or_else(|| self.cpus().len(), Machine::parallelism)
     }
 
     fn driver(&self) -> (DriverKind, String) {
-        (DriverKind::Epoll, String::new())
+        self.host.map_or_else(|| (DriverKind::Epoll, String::new()), Machine::driver)
     }
 
     fn uring(&self) -> Result<(), String> {
-        Ok(())
+        self.host.map_or(Ok(()), Machine::uring)
     }
 
     fn ktls(&self) -> Result<(), String> {
-        Ok(())
+        self.host.map_or(Ok(()), Machine::ktls)
     }
 
     fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
@@ -106,11 +116,15 @@ impl Machine for Unasked<'_> {
 
     fn sources(
         &self,
-        _asked: &Sources,
-        _levels: &[Level],
-        _addresses: &[Address],
+        asked: &Sources,
+        levels: &[Level],
+        addresses: &[Address],
     ) -> Result<Vec<IpAddr>, String> {
-        Ok(Vec::new())
+        let is_known = |address: &Address| address.tcp().is_none_or(|to| to.ip() != ELSEWHERE);
+        match self.host {
+            Some(host) if addresses.iter().all(is_known) => host.sources(asked, levels, addresses),
+            _ => Ok(Vec::new()),
+        }
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
@@ -118,12 +132,16 @@ impl Machine for Unasked<'_> {
         (self.read)(path)
     }
 
-    fn variable(&self, _name: &str) -> Option<String> {
-        Some("unread".to_string())
+    fn variable(&self, name: &str) -> Option<String> {
+        self.host.map_or_else(|| Some("unread".to_string()), |host| host.variable(name))
     }
 
     fn seed(&self) -> u64 {
         1
+    }
+
+    fn program(&self, name: &str) -> Result<(), String> {
+        self.host.map_or(Ok(()), |host| host.program(name))
     }
 }
 
@@ -176,5 +194,9 @@ impl Machine for Nowhere {
 
     fn seed(&self) -> u64 {
         1
+    }
+
+    fn program(&self, _name: &str) -> Result<(), String> {
+        Ok(())
     }
 }

@@ -5,6 +5,7 @@
 //! reaches is decided by what reads it: the command line's own parser says which options are set,
 //! and the trial is made on a host that notes what it is asked for.
 
+use crate::allow::Allow;
 use crate::cell::{Cell, Client, Server};
 use crate::cells::Plan;
 use crate::load::{self, command};
@@ -52,16 +53,20 @@ fn keys_of(cell: &Cell, targets: &Targets) -> Vec<String> {
     let Client { nice: _, neighbours: _ } = client;
     let mut keys = Vec::new();
     match server {
-        // The probe of another host has a list of its own, and refuses what that does not allow.
-        Server::Started { .. } if host.as_ref().is_some_and(|host| !host.is_here()) => {}
         Server::Started { target, args, env, cpus: _, services: _, limits: _ } => {
+            // The probe of another host has a list of its own, which may have targets that ours has
+            // not. It refuses what that list does not allow, also to who trusts the plan.
+            let is_far = host.as_ref().is_some_and(|host| !host.is_here());
             let allow = targets.target(target).map(|target| &target.allow).ok();
-            if !args.is_empty() && allow.is_none_or(|allow| allow.permits_args(args).is_err()) {
+            let refuses = |is_permitted: &dyn Fn(&Allow) -> bool| {
+                allow.map_or(!is_far, |allow| !is_permitted(allow))
+            };
+            if !args.is_empty() && refuses(&|allow| allow.permits_args(args).is_ok()) {
                 keys.push(format!("server.args ({})", args.join(" ")));
             }
             for (name, value) in env {
                 let one = BTreeMap::from([(name.clone(), value.clone())]);
-                if allow.is_none_or(|allow| allow.permits_env(&one).is_err()) {
+                if refuses(&|allow| allow.permits_env(&one).is_ok()) {
                     keys.push(format!("server.env.{name}"));
                 }
             }

@@ -192,9 +192,13 @@ pub fn carry_out(
     refuse_untrusted(&command, &plan, &targets)?;
     if command.dry_run {
         to_stdout(&rehearsed(&plan, &targets, list.as_deref().ok())?)?;
+        // Files of a plan that is not trusted are not read for it.
+        if command.trust || plan::untrusted(&plan, &targets).is_none() {
+            checked(&command, &plan)?;
+        }
         return Ok(Code::Good);
     }
-    let probes = probes(&plan).map_err(|error| wrong(command.plan, error.0))?;
+    let probes = checked(&command, &plan)?;
     refuse_formats(&command.out)?;
     let (outputs, ci) = (Outputs::open(&command.out)?, Ci::open(&command.ci)?);
     let stop = signals::stop_flag()?;
@@ -281,6 +285,18 @@ fn given_hosts(command: &Ordered<'_>) -> Result<GivenHosts, Failure> {
     let pairs: Vec<(String, String)> = command.set.iter().map(|pair| pair.0.clone()).collect();
     given.add_values(&pairs).map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(given)
+}
+
+/// Whether the loads of the plan can be made, and the probes of its hosts. Only a rehearsal may be
+/// of hosts that are not known.
+fn checked(command: &Ordered<'_>, plan: &Plan) -> Result<BTreeMap<String, ProbeChoice>, Failure> {
+    let is_known = plan.used_hosts().all(|host| host.place != Place::Unknown);
+    let probes = match is_known || !command.dry_run {
+        true => probes(plan).map_err(|error| wrong(command.plan, error.0))?,
+        false => BTreeMap::new(),
+    };
+    plan.check(&probes, &read_regular, &ThisHost).map_err(|error| wrong(command.plan, error))?;
+    Ok(probes)
 }
 
 /// The probes of the hosts that the plan uses, except this host.

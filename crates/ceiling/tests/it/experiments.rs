@@ -71,13 +71,58 @@ fn every_plan_of_the_repository_is_sound() {
     let plans = all_plans();
     assert!(plans.len() >= 43, "{} plans", plans.len());
     for plan in plans {
-        let output = ceiling(&["run", "--dry-run"]).arg(&plan).output().unwrap();
+        let text = fs::read_to_string(&plan).unwrap();
+        let mut command = ceiling(&["run", "--dry-run"]);
+        command.arg(&plan).current_dir(root());
+        if text.contains("[hosts.server]") {
+            // On a host that is not this one: this one may have fewer CPUs, and no other tools.
+            command.args(["--set", "hosts.server.here=false"]);
+        }
+        let trusted = command.output().unwrap();
+        let shown = String::from_utf8_lossy(&trusted.stdout).into_owned();
+        let output = command.arg("--trust").output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}: {said}", plan.display());
         let readme = fs::read_to_string(plan.with_file_name("README.md")).unwrap();
         let name = plan.file_name().unwrap().to_string_lossy().into_owned();
         assert!(readme.contains(&name), "{} is not in its README", plan.display());
+        // A list of servers that allows less than a plan asks for fails its cells on another host.
+        for key in ["server.args", "server.env"] {
+            assert!(!shown.contains(&format!("needs --trust: {key}")), "{name}: {shown}");
+        }
+        let is_trusted = |line: &str| line.contains(&name) && line.contains("--trust");
+        let needs = shown.contains("\nneeds --trust: ");
+        assert!(!needs || readme.lines().any(is_trusted), "{}: {shown}", plan.display());
     }
+}
+
+/// A rehearsal and the run ask the same questions before anything is started.
+#[test]
+fn a_rehearsal_refuses_what_the_run_refuses() {
+    let folder = Folder::new("rehearsed");
+    let sink = "server = { target = \"sink\" }\n[load]\ncommand = \"load\"\n";
+    for (load, said) in [
+        ("threads = 1024", "threads that share a CPU"),
+        ("cpus = \"1023\"", "may not use CPU 1023"),
+        ("link = \"50G\"", "which is not a link"),
+        ("duration = \"2s\"\ntool = \"wrk\"\nconnections = 4", "wrk is not in the PATH"),
+        ("source = \"192.0.2.9\"", "addresses of this host"),
+    ] {
+        let plan = folder.plan(&format!("{sink}{load}\n"));
+        let refused = |more: &[&str]| {
+            let words = ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs()];
+            let mut command = ceiling(&words);
+            let output = command.args(more).env("PATH", "/no/such/folder").output().unwrap();
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{load}: {told}");
+            told
+        };
+        let (run, rehearsed) = (refused(&[]), refused(&["--dry-run"]));
+        assert_eq!(run, rehearsed);
+        assert!(run.contains("cell 'all'") && run.contains(said), "{load}: {run}");
+        assert_eq!(run.lines().count(), 1, "{run}");
+    }
+    assert!(!Path::new(&folder.runs()).exists());
 }
 
 #[test]
@@ -488,6 +533,12 @@ fn a_plan_that_is_more_than_load_needs_trust() {
         (&format!("{sink}load.keep-requests = true"), "load.keep-requests"),
         (&format!("{sink}load.url = \"--targets=mix://{{addr}}\""), "load.targets"),
         (&format!("{sink}server.args = [\"--log\", \"/tmp/x\"]"), "server.args (--log /tmp/x)"),
+        (
+            &format!(
+                "{sink}server.args = [\"--log\", \"/tmp/x\"]\nserver.host = \"x\"\nhosts.x = {{}}"
+            ),
+            "server.args (--log /tmp/x)",
+        ),
     ] {
         let plan = folder.plan(text);
         let output = ceiling(&["run", &plan, "--servers", &targets_file()]).output().unwrap();

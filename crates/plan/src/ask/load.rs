@@ -145,6 +145,8 @@ fn by_tool(
         ask.threads = ask.threads_for(peer.order);
     }
     (peer.order)(&ask).map_err(wrong)?;
+    let program = machine.program(tool.name());
+    program.map_err(|why| wrong(format!("{why}; to get it: {}", peer.get)))?;
     let threads = match peer.threads {
         Threads::Asked => ask.threads,
         Threads::EveryCpu => cpus as u32,
