@@ -310,6 +310,11 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
         let listed = draft.tables.get("load").map(secret_headers).unwrap_or_default();
         for (at, value) in vary.values.iter().enumerate() {
             let mut draft = draft.clone();
+            if let (TUNE, Some(knob)) = (table, key.strip_prefix("only.")) {
+                draft.name.push(draft.tune.with_knob(knob, value).map_err(wrong)?);
+                all.push(draft);
+                continue;
+            }
             let changed = match table {
                 TUNE => draft.tune.only_one().map_err(wrong)?,
                 table => draft.tables.entry(table).or_default(),
@@ -330,6 +335,8 @@ fn varied(drafts: &[Draft], vary: &Vary) -> Result<Vec<Draft>, PlanError> {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "none".to_string(),
+        // It leaves an option out.
+        Value::Boolean(false) => "none".to_string(),
         Value::String(text) => text.clone(),
         Value::Array(values) if values.is_empty() => "none".to_string(),
         Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(" "),

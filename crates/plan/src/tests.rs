@@ -237,6 +237,36 @@ fn knobs_are_read_and_what_is_no_knob_is_told() {
     }
 }
 
+/// Two knobs are two factors, so that their interaction is known.
+#[test]
+fn each_knob_can_be_a_factor_of_its_own() {
+    let vary = |knob: &str, values: &str| {
+        format!("[[vary]]\nkey = \"tune.only.{knob}\"\nvalues = {values}\n")
+    };
+    let both = [vary("rps", "[false, true]"), vary("rfs", "[false, true]")].concat();
+    let base = "server.target = \"fiber\"\ntune = { profile = \"seeds\", only = [\"xps\"], \
+                ensure = [\"irqbalance\"] }\n";
+    let plan = parse(&format!("{base}{both}[design]\n")).unwrap();
+    let of = |cell: &Cell| (cell.name.clone(), cell.tune[0].only.join(" "));
+    let found: Vec<_> = plan.cells.iter().map(of).collect();
+    let expected = [
+        ("no rps, no rfs", "xps"),
+        ("no rps, rfs", "xps rfs"),
+        ("rps, no rfs", "xps rps"),
+        ("rps, rfs", "xps rps rfs"),
+    ];
+    assert_eq!(found, expected.map(|(name, only)| (name.to_string(), only.to_string())));
+    assert!(plan.cells.iter().all(|cell| cell.tune[0].ensure == ["irqbalance"]));
+    assert_eq!(plan.cells[3].tune[0].shown(), "xps, rps, rfs, ensure irqbalance, profile seeds");
+    let factors: Vec<_> = plan.design.unwrap().factors.into_iter().map(|one| one.name).collect();
+    assert_eq!(factors, ["tune.only.rps", "tune.only.rfs"]);
+    // Without any knob nothing is turned in the cell that has none of them.
+    let bare = parse(&format!("server.target = \"fiber\"\ntune.profile = \"seeds\"\n{both}"));
+    assert!(bare.unwrap().cells[0].tune.is_empty());
+    let wrong = error(&format!("{base}{}", vary("rps", "[\"on\"]")));
+    assert!(wrong.contains("values = [false, true]"), "{wrong}");
+}
+
 #[test]
 fn a_prediction_is_about_cells_that_there_are() {
     let text = |change: &str, low: &str| {

@@ -13,8 +13,12 @@ pub struct Tune {
     pub host: Host,
     /// The profile, for example `throughput`; empty means the default.
     pub profile: String,
-    /// Only these knobs, by id or name; never empty unless there are values.
+    /// Only these knobs, by id or name. They are what the cell is about: each must change
+    /// something.
     pub only: Vec<String>,
+    /// Knobs that are turned too where the host does not have what they want: they hold for every
+    /// host in the same way, and may change nothing.
+    pub ensure: Vec<String>,
     /// Only this device; empty means every one that carries load.
     pub device: String,
     /// CPUs for packets and CPUs for the server, as `0/1`; empty means all do everything.
@@ -31,17 +35,24 @@ struct TuneText {
     host: Option<String>,
     profile: String,
     only: Vec<String>,
+    ensure: Vec<String>,
     device: String,
     cpus: String,
     values: BTreeMap<String, Value>,
 }
 
 impl Tune {
+    /// The knobs that are named, whatever for.
+    pub fn named(&self) -> impl Iterator<Item = &String> {
+        self.only.iter().chain(self.values.keys()).chain(&self.ensure)
+    }
+
     /// The knobs in one line.
     pub fn shown(&self) -> String {
         let values = self.values.iter().map(|(knob, value)| format!("{knob} = {value}"));
         let plain = self.only.iter().filter(|knob| !self.values.contains_key(*knob)).cloned();
-        let mut text = plain.chain(values).collect::<Vec<_>>().join(", ");
+        let ensured = self.ensure.iter().map(|knob| format!("ensure {knob}"));
+        let mut text = plain.chain(values).chain(ensured).collect::<Vec<_>>().join(", ");
         if self.host != Host::default() {
             text = format!("{text}, host {}", self.host.name);
         }
@@ -54,9 +65,12 @@ impl Tune {
 
     /// Knobs as written in a plan.
     pub fn table(&self) -> Table {
-        let only = self.only.iter().cloned().map(Value::String).collect();
+        let words = |words: &[String]| words.iter().cloned().map(Value::String).collect();
         let mut table = Table::new();
-        table.insert("only".to_string(), Value::Array(only));
+        table.insert("only".to_string(), Value::Array(words(&self.only)));
+        if !self.ensure.is_empty() {
+            table.insert("ensure".to_string(), Value::Array(words(&self.ensure)));
+        }
         for (key, text) in [("profile", &self.profile), ("cpus", &self.cpus)] {
             if !text.is_empty() {
                 table.insert(key.to_string(), Value::String(text.clone()));
@@ -117,6 +131,25 @@ impl Tables {
         }
     }
 
+    /// Turns a knob in the only table, or leaves it as it is: one level of a factor of its own.
+    /// Returns the name of the level.
+    pub(crate) fn with_knob(&mut self, knob: &str, value: &Value) -> Result<String, String> {
+        let Some(is_turned) = value.as_bool() else {
+            return Err(format!(
+                "tune.only.{knob} takes true and false; for example values = [false, true]"
+            ));
+        };
+        let only = self.only_one()?.entry("only").or_insert_with(|| Value::Array(Vec::new()));
+        let Value::Array(words) = only else {
+            return Err("tune.only is a list of knobs; for example only = [\"rps\"]".to_string());
+        };
+        words.retain(|word| word.as_str() != Some(knob));
+        if is_turned {
+            words.push(Value::String(knob.to_string()));
+        }
+        Ok(if is_turned { knob.to_string() } else { format!("no {knob}") })
+    }
+
     /// The only table, in which `vary` sets a key.
     pub(crate) fn only_one(&mut self) -> Result<&mut Table, String> {
         match self {
@@ -149,11 +182,11 @@ fn read(
     hosts: &[Host],
     server: &Result<Host, String>,
 ) -> Result<Option<Tune>, String> {
-    let TuneText { host, profile, only, device, cpus, values } =
+    let TuneText { host, profile, only, ensure, device, cpus, values } =
         table.clone().try_into().map_err(|error: toml::de::Error| {
             format!("tune: {}", error.message().replace('\n', ", "))
         })?;
-    if only.is_empty() && values.is_empty() {
+    if only.is_empty() && values.is_empty() && ensure.is_empty() {
         // `only = []` says that nothing is turned, for instance in the cell without knobs.
         let says_none = |key: &str| {
             table.contains_key("only") || key != "profile" && table.contains_key("values")
@@ -188,7 +221,7 @@ fn read(
         Some(name) => named(hosts, &name, "tune.host")?.clone(),
         None => server.clone()?,
     };
-    Ok(Some(Tune { host, profile, only, device, cpus, values: texts }))
+    Ok(Some(Tune { host, profile, only, ensure, device, cpus, values: texts }))
 }
 
 fn text(knob: &str, value: Value) -> Result<String, String> {

@@ -51,7 +51,8 @@ pub fn check(cell: &Cell) -> Result<(), String> {
     for tune in &cell.tune {
         check_knobs(tune, matches!(cell.server, Server::Running { .. }))?;
         if tune.host.is_here() && !tune.values.is_empty() {
-            let wish = Wish { only: tune.only.clone(), values: tune.values.clone(), ..wish(tune)? };
+            let only = tune.only.iter().chain(&tune.ensure).cloned().collect();
+            let wish = Wish { only, values: tune.values.clone(), ..wish(tune)? };
             tune::check_values(&tune::Host::look(Root::default()), &wish)?;
         }
     }
@@ -61,7 +62,7 @@ pub fn check(cell: &Cell) -> Result<(), String> {
 /// Whether these knobs may be set for a server that is already running, or that will be started.
 fn check_knobs(tune: &Tune, is_running: bool) -> Result<(), String> {
     wish(tune)?;
-    for word in tune.only.iter().chain(tune.values.keys()) {
+    for word in tune.named() {
         let knob = knob_of(word)?;
         if knob.is_disruptive {
             return Err(format!(
@@ -128,7 +129,7 @@ fn wanted(tune: &Tune, moment: When, server: Option<u32>) -> Result<Option<Wante
         server_pid: server,
         ..Wanted::default()
     };
-    for word in &tune.only {
+    for word in tune.only.iter().chain(&tune.ensure) {
         if is_now(word)? {
             wanted.only.push(word.clone());
         }
@@ -183,7 +184,14 @@ impl<'a> Turned<'a> {
     }
 
     fn turn_all(&mut self, wanted: Wanted) -> Result<(), String> {
-        check_rows(&self.plan(&wanted)?)?;
+        let planned = self.plan(&wanted)?;
+        check_rows(&planned, self.tune)?;
+        let (todo, already): (Vec<Row>, Vec<Row>) =
+            planned.into_iter().partition(|row| row.fate == Fate::Proposed);
+        self.rows.extend(already.into_iter().filter(|row| is_ensured(self.tune, row)));
+        if todo.is_empty() {
+            return Ok(());
+        }
         let deadline_ns = Some(lease::LENGTH.as_nanos() as u64);
         let order = TuneOrder::Apply { wanted, disruptive: false, deadline_ns };
         if !std::mem::replace(&mut self.is_counted, true) {
@@ -374,22 +382,32 @@ fn planned(tune: &Tune, host: &tune::Host, moment: When) -> Result<Vec<Planned>,
     let Some(wanted) = wanted(tune, moment, None)? else { return Ok(Vec::new()) };
     let planned = tune::planned(host, &Wish::resolve(&wanted, host)?)?;
     let rows: Vec<Row> = planned.iter().map(|one| one.row.clone()).collect();
-    check_rows(&rows)?;
+    check_rows(&rows, tune)?;
     Ok(planned)
 }
 
+/// Whether the cell ensures the knob of a row.
+fn is_ensured(tune: &Tune, row: &Row) -> bool {
+    tune.ensure.iter().any(|word| knob_of(word).is_ok_and(|knob| knob.id == row.knob))
+}
+
 /// Whether each knob would change something, and everything wanted can be changed. Otherwise a cell
-/// named after a knob would be measured as if that were turned.
-fn check_rows(rows: &[Row]) -> Result<(), String> {
+/// named after a knob would be measured as if that were turned, or the cells without it would have
+/// it too. A knob that the cell only ensures may be as it should be already.
+fn check_rows(rows: &[Row], tune: &Tune) -> Result<(), String> {
+    let is_there = |of_knob: &[Row]| {
+        is_ensured(tune, &of_knob[0]) && of_knob.iter().all(|row| row.fate == Fate::Already)
+    };
     let row_words =
         |row: &Row| format!("tuning: {} {}: {} {}", row.knob, row.name, row.place, row.note);
     for of_knob in rows.chunk_by(|left, right| left.knob == right.knob) {
         if let Some(refused) = of_knob.iter().find(|row| row.fate == Fate::Refused) {
             return Err(row_words(refused));
         }
-        if !of_knob.iter().any(|row| row.fate == Fate::Proposed) {
+        if !of_knob.iter().any(|row| row.fate == Fate::Proposed) && !is_there(of_knob) {
             return Err(format!(
-                "{}: nothing would change, and the name of the cell would be wrong",
+                "{}: nothing would change, and the name of the cell would be wrong; a state that \
+                 the host may have already is for tune.ensure",
                 row_words(&of_knob[0])
             ));
         }

@@ -11,6 +11,7 @@ mod conntrack_table;
 mod cpu_clock;
 mod cpu_idle;
 mod cpu_quota;
+mod cron;
 mod defer_interrupts;
 mod ip_local_port_range;
 mod irq_affinity;
@@ -110,6 +111,7 @@ pub const REGISTRY: &[&Knob] = &[
     &advice::PIPELINING,
     &advice::COMPRESSION,
     &advice::LOGGING,
+    &cron::KNOB,
 ];
 
 /// A knob by its id or its name.

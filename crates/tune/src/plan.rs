@@ -70,7 +70,7 @@ fn of_knob(host: &Host, wish: &Wish, knob: &Knob, prediction: Option<Prediction>
             let at = |(index, place): (usize, &Place)| {
                 let row = Row { place: place.show(), ..blank.clone() };
                 match place.read(host) {
-                    Ok(None) => Planned { row, change: None },
+                    Ok(None) => Planned { row: of_absent(row, place), change: None },
                     Err(error) => refused(row, error.to_string()),
                     Ok(Some(seen)) => {
                         let now = &seen.value;
@@ -81,6 +81,17 @@ fn of_knob(host: &Host, wish: &Wish, knob: &Knob, prediction: Option<Prediction>
             };
             places.iter().enumerate().map(at).collect()
         }
+    }
+}
+
+/// A daemon that does not run does nothing, which is what its knob wants; any other place that is
+/// absent is one that this host does not have.
+fn of_absent(row: Row, place: &Place) -> Row {
+    match place {
+        Place::Daemon { .. } => {
+            Row { fate: Fate::Already, note: "it does not run".to_string(), ..row }
+        }
+        _ => row,
     }
 }
 
@@ -166,6 +177,13 @@ mod tests {
         assert_eq!(planned.len(), 1);
         assert_eq!(planned[0].row.fate, Fate::Absent);
         assert!(find("no such knob").is_none());
+    }
+
+    #[test]
+    fn a_daemon_that_does_not_run_is_as_its_knob_wants_it() {
+        let planned = plan(&MadeUp::new("plan", 4).host(), &wish("irqbalance"), None);
+        let [Planned { row, change: None }] = &planned[..] else { panic!("{planned:?}") };
+        assert_eq!((row.fate, row.note.as_str()), (Fate::Already, "it does not run"));
     }
 
     #[test]

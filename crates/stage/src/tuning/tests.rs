@@ -213,3 +213,57 @@ fn hosts_count_as_changed_until_the_last_of_them_is_as_before() {
     first.put_back().1.unwrap();
     assert_eq!(hosts[0].read(backlog), "1000");
 }
+
+/// irqbalance runs on some hosts and not on others: a plan that pins interrupts fits both.
+#[test]
+fn what_is_ensured_may_be_so_already_and_what_a_cell_is_named_after_may_not() {
+    let backlog = "/proc/sys/net/core/netdev_max_backlog";
+    let stat = "/proc/700/stat";
+    let state = |letter: &str| format!("700 (irqbalance) {letter}{} 4711 0 0", " 0".repeat(18));
+    let values = BTreeMap::from([("netdev-max-backlog".to_string(), "7000".to_string())]);
+    let ensure = vec!["irqbalance".to_string()];
+    let ensured = Tune { values, ensure, ..Tune::default() };
+    let named = Tune { only: vec!["irqbalance".to_string()], ..Tune::default() };
+    let stop = AtomicBool::new(false);
+    for (runs, was) in [(true, "S"), (true, "T"), (false, "")] {
+        let made = MadeUp::new();
+        made.write(backlog, "1000");
+        if runs {
+            made.write(stat, &state(was));
+            made.write("/proc/700/comm", "irqbalance");
+        }
+        let turn = |tune| {
+            let mut turned = Turned::new(tune, Hands::Here(made.ground(), String::new()), &stop);
+            let told = turned.turn(When::Beside, None);
+            let now = (made.read(backlog), runs.then(|| made.read(stat)));
+            told.and_then(|()| turned.holds(None)).map(|()| (now, turned.put_back()))
+        };
+        let ((value, daemon), (rows, back)) = turn(&ensured).unwrap();
+        assert_eq!((value.as_str(), back), ("7000", Ok(())), "{was}");
+        assert_eq!(daemon, runs.then(|| state("T")), "it is paused meanwhile");
+        assert_eq!(runs.then(|| made.read(stat)), runs.then(|| state(was)), "and as before again");
+        let of_daemon: Vec<_> = rows.iter().filter(|one| one.row.knob == "T2").collect();
+        let fate = if was == "S" { Fate::Reverted } else { Fate::Already };
+        assert_eq!(of_daemon.iter().map(|one| one.row.fate).collect::<Vec<_>>(), [fate], "{was}");
+        // The cell that is named after it would be like the one without it.
+        let told = turn(&named);
+        assert_eq!(told.is_ok(), was == "S");
+        assert!(told.err().is_none_or(|why| why.contains("tune.ensure")));
+    }
+}
+
+#[test]
+fn a_cell_that_finds_everything_as_it_ensures_is_measured() {
+    let made = MadeUp::new();
+    let tune = Tune { ensure: vec!["T2".to_string(), "cron".to_string()], ..Tune::default() };
+    let stop = AtomicBool::new(false);
+    let mut turned = Turned::new(&tune, Hands::Here(made.ground(), String::new()), &stop);
+    assert_eq!(turned.turn(When::Before, None), Ok(()));
+    assert_eq!(turned.turn(When::Beside, None), Ok(()));
+    assert_eq!(turned.holds(None), Ok(()));
+    let (rows, back) = turned.put_back();
+    assert_eq!((rows.len(), back), (2, Ok(())), "{rows:?}");
+    let absent = Tune { ensure: vec!["rps".to_string()], ..Tune::default() };
+    let mut turned = Turned::new(&absent, Hands::Here(made.ground(), String::new()), &stop);
+    assert!(turned.turn(When::Beside, None).is_err(), "a host that cannot have it");
+}
