@@ -38,6 +38,7 @@ impl Plan {
             for host in &self.hosts {
                 text += &format!("  {:7} {}\n", host.name, printable(&of_host(host)));
             }
+            text += &unstated_links(&self.hosts);
         }
         if let Some(design) = &self.design {
             text += &design::rehearsed(design, &self.cells);
@@ -95,6 +96,21 @@ fn of_host(host: &Host) -> String {
         }
     }
     text
+}
+
+/// The hosts whose link nobody states, where the load crosses one: without its speed no share of it
+/// is known, and many drivers of virtual machines report none.
+fn unstated_links(hosts: &[Host]) -> String {
+    let unstated = hosts.iter().filter(|host| host.link.is_none());
+    let names: Vec<&str> = unstated.map(|host| host.name.as_str()).collect();
+    match names.first() {
+        Some(first) if !hosts.iter().all(Host::is_here) => format!(
+            "  link    of {}: what the driver reports; where that is nothing, give it, for example \
+             hosts.{first}.link = \"25G\"\n",
+            names.join(", ")
+        ),
+        _ => String::new(),
+    }
 }
 
 /// Everything about a cell, each with what it is.

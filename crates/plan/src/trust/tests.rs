@@ -203,3 +203,28 @@ fn a_rehearsal_shows_every_file_also_those_that_files_name() {
     let said = plan.rehearsed(crate::Surroundings { read: &gone, ..around });
     assert!(said.contains("  reads   mix.txt\n") && said.contains("  reads   more may follow"));
 }
+
+#[test]
+fn a_rehearsal_asks_for_the_speed_of_a_link_that_the_load_crosses() {
+    let targets = Targets::parse(TARGETS).unwrap();
+    let text = "schema = \"ceiling.plan/1\"\nquestion = \"?\"\nhosts.there = {}\n\
+                server = { target = \"web\", host = \"there\" }\n";
+    let shown = |values: &[(&str, &str)]| {
+        let pair = |(key, value): &(&str, &str)| (format!("hosts.{key}"), value.to_string());
+        let mut hosts = GivenHosts::default();
+        hosts.add_values(&values.iter().map(pair).collect::<Vec<_>>()).unwrap();
+        let read = |_: &str| Err("nothing is read".to_string());
+        let around = crate::Surroundings {
+            targets: &targets,
+            list: None,
+            root: std::path::Path::new("/"),
+            read: &read,
+        };
+        Plan::parse(text, &targets, &hosts).unwrap().rehearsed(around)
+    };
+    assert!(shown(&[]).contains("for example hosts.there.link = \"25G\""));
+    let one = shown(&[("there.probe", "192.0.2.7:9200"), ("there.link", "50G")]);
+    assert!(one.contains("link    of client: ") && one.contains("hosts.client.link"), "{one}");
+    assert!(!shown(&[("there.here", "true")]).contains("link    of"), "loopback is no link");
+    assert!(!shown(&[("there.link", "50G"), ("client.link", "50G")]).contains("link    of"));
+}
