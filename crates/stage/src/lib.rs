@@ -30,7 +30,7 @@ pub use folder::{Folder, is_safe, list_above, root_of, server_of};
 pub use hooks::{Hooks, Look, Measure, Measured, Places, Progress, Ready};
 pub use measurer::{ORDERED, measure};
 pub use starter::Starter;
-pub use tuning::{Rehearsed, check as check_tuning, is_turned, way};
+pub use tuning::{Rehearsed, check as check_tuning, check_here, is_turned, way};
 pub use walk::walk;
 
 #[cfg(test)]

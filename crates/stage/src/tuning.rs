@@ -45,15 +45,22 @@ pub enum When {
     Beside,
 }
 
-/// Whether a plan may turn the knobs of a cell; known before anything is started. What another host
-/// has is checked there.
+/// Whether a plan may turn the knobs of a cell, on whatever host; known before anything is started.
 pub fn check(cell: &Cell) -> Result<(), String> {
-    for tune in &cell.tune {
-        check_knobs(tune, matches!(cell.server, Server::Running { .. }))?;
-        if tune.host.is_here() && !tune.values.is_empty() {
-            let only = tune.only.iter().chain(&tune.ensure).cloned().collect();
-            let wish = Wish { only, values: tune.values.clone(), ..wish(tune)? };
-            tune::check_values(&tune::Host::look(Root::default()), &wish)?;
+    let is_running = matches!(cell.server, Server::Running { .. });
+    cell.tune.iter().try_for_each(|tune| check_knobs(tune, is_running))
+}
+
+/// Whether this host has the device and the CPUs that a cell names for its knobs here, and takes
+/// their values. What another host has is checked there.
+pub fn check_here(cell: &Cell) -> Result<(), String> {
+    for tune in cell.tune.iter().filter(|tune| tune.host.is_here()) {
+        let host = tune::Host::look(Root::default());
+        for moment in [When::Before, When::Beside] {
+            if let Some(wanted) = wanted(tune, moment, None)? {
+                let wish = Wish::resolve(&wanted, &host).map_err(|why| format!("tune: {why}"))?;
+                tune::check_values(&host, &wish)?;
+            }
         }
     }
     Ok(())

@@ -183,11 +183,7 @@ pub fn carry_out(
     let mut plan = plan.map_err(|error| wrong(command.plan, error))?;
     let only: Vec<&str> = command.only.iter().map(|name| name.as_str()).collect();
     plan.choose(&only)?;
-    for cell in &plan.cells {
-        let checked = stage::check_tuning(cell).and(cell.check());
-        let named = |why| wrong(command.plan, format!("cell '{}': {why}", cell.name));
-        checked.map_err(named)?;
-    }
+    each_cell(&command, &plan, |cell| stage::check_tuning(cell).and(cell.check()))?;
     refuse_tuning(&command, &plan)?;
     refuse_untrusted(&command, &plan, &targets)?;
     if command.dry_run {
@@ -295,8 +291,22 @@ fn checked(command: &Ordered<'_>, plan: &Plan) -> Result<BTreeMap<String, ProbeC
         true => probes(plan).map_err(|error| wrong(command.plan, error.0))?,
         false => BTreeMap::new(),
     };
+    if is_known {
+        each_cell(command, plan, stage::check_here)?;
+    }
     plan.check(&probes, &read_regular, &ThisHost).map_err(|error| wrong(command.plan, error))?;
     Ok(probes)
+}
+
+/// The first cell that a check refuses, with its name.
+fn each_cell(
+    command: &Ordered<'_>,
+    plan: &Plan,
+    check: impl Fn(&Cell) -> Result<(), String>,
+) -> Result<(), Failure> {
+    plan.cells.iter().try_for_each(|cell| {
+        check(cell).map_err(|why| wrong(command.plan, format!("cell '{}': {why}", cell.name)))
+    })
 }
 
 /// The probes of the hosts that the plan uses, except this host.

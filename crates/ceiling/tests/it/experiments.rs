@@ -107,11 +107,14 @@ fn a_rehearsal_refuses_what_the_run_refuses() {
         ("link = \"50G\"", "which is not a link"),
         ("duration = \"2s\"\ntool = \"wrk\"\nconnections = 4", "wrk is not in the PATH"),
         ("source = \"192.0.2.9\"", "addresses of this host"),
+        ("[tune]\nonly = [\"rps\"]\ndevice = \"nosuch0\"", "nosuch0"),
+        ("[tune]\nonly = [\"rps\"]\ncpus = \"0/1023\"", "1023"),
     ] {
         let plan = folder.plan(&format!("{sink}{load}\n"));
         let refused = |more: &[&str]| {
             let words = ["run", &plan, "--servers", &targets_file(), "--runs", &folder.runs()];
             let mut command = ceiling(&words);
+            command.arg("--allow-tune");
             let output = command.args(more).env("PATH", "/no/such/folder").output().unwrap();
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(2), "{load}: {told}");
