@@ -136,10 +136,11 @@ fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
-/// A number of things of one kind.
+/// A number of things of one kind, or its share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// A status (`200`), a class of statuses (`2xx`, `not 2xx or 3xx`), or a class of errors.
+    /// A status (`200`), a class of statuses (`2xx`, `not 2xx or 3xx`), a class of errors, or a
+    /// state of CPUs (`usr`).
     pub name: String,
     /// How many.
     pub count: Figure,
@@ -201,13 +202,67 @@ pub struct Foreign {
     /// Thresholds that the tool itself marks as crossed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub crossed: Vec<String>,
-    /// Lines with figures that are in no account; with the first account of a text.
+    /// Shares of the CPUs' time by state.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unread: Vec<u64>,
+    pub cpu: Vec<Tally>,
+    /// Share of the link that was used, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_share: Option<Figure>,
+    /// Speed of that link, bytes per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_rate: Option<Figure>,
+    /// Line of the heading of the table that it is a row of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<u64>,
+    /// How much of a text was read; with its first account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
     /// Sums that must hold by the tool's own way of counting.
     pub sums: Vec<Sum>,
     /// What the figures of this tool mean.
     pub meaning: Meaning,
+}
+
+/// How many figures of a text were read, and which were not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Figures that are in an account, or that an account takes from a command.
+    pub read: u64,
+    /// The others.
+    pub unread: Vec<NotRead>,
+}
+
+/// A figure of a text that was not read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NotRead {
+    /// Line of the file, from 1.
+    pub line: u64,
+    /// As printed.
+    pub printed: String,
+    /// Why it was not read.
+    pub why: Why,
+}
+
+crate::named! {
+    /// Why a figure of a text was not read.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Why {
+        /// Nothing beside it names what it is of.
+        Unnamed = "nothing beside it says what it is of",
+        /// It is of something that no check asks about.
+        Other = "of something that no check asks about",
+        /// It names two ends.
+        Range = "a range",
+        /// Its sentence or row has nothing to check it with.
+        Alone = "without a rate, a latency or a share in its sentence or row",
+        /// Bits per second: of a link, or of what it carried.
+        Bits = "bits per second of a link or of a load",
+        /// Columns without a gap between them can be split in several ways.
+        Glued = "the columns of its row are not separated",
+    }
+    /// In words.
+    fn words;
 }
 
 /// A distribution of times as reported, seconds.
@@ -320,6 +375,8 @@ pub enum RateIs {
     Quotient,
     /// A mean over windows of time.
     MeanOfWindows,
+    /// As a person wrote it, rounded.
+    Written,
 }
 
 /// What the figures of a tool mean, from its source. An absent fact proves nothing.
@@ -362,12 +419,15 @@ impl Foreign {
             ("wait", &mut self.wait_s),
             ("bytes", &mut self.bytes),
             ("bytes_rate", &mut self.bytes_rate),
+            ("link_share", &mut self.link_share),
+            ("link_rate", &mut self.link_rate),
         ];
         for (_, figure) in plain.into_iter().filter(|(name, _)| is_out(name)) {
             *figure = None;
         }
         self.statuses.retain(|one| !is_out(&format!("status.{}", word(&one.name))));
         self.errors.retain(|one| !is_out(&format!("errors.{}", word(&one.name))));
+        self.cpu.retain(|one| !is_out(&format!("cpu.{}", word(&one.name))));
         self.sums.retain(|sum| !sum.claims.iter().any(|claim| is_out(claim)));
         self.latencies.iter_mut().for_each(|latency| latency.remove(&is_out));
     }
@@ -387,15 +447,17 @@ impl Foreign {
             ("wait", Unit::Seconds, &self.wait_s),
             ("bytes", Unit::Bytes, &self.bytes),
             ("bytes_rate", Unit::BytesPerSecond, &self.bytes_rate),
+            ("link_share", Unit::Share, &self.link_share),
+            ("link_rate", Unit::BytesPerSecond, &self.link_rate),
         ];
         let plain_figures = plain
             .into_iter()
             .filter_map(|(name, unit, figure)| Some((name.to_string(), unit, figure.as_ref()?)));
-        let tallied = self.statuses.iter().map(|one| ("status", one));
-        let tallied = tallied.chain(self.errors.iter().map(|one| ("errors", one)));
-        let counted = tallied.map(|(prefix, one)| {
-            (format!("{prefix}.{}", word(&one.name)), Unit::Count, &one.count)
-        });
+        let tallied = self.statuses.iter().map(|one| ("status", Unit::Count, one));
+        let tallied = tallied.chain(self.errors.iter().map(|one| ("errors", Unit::Count, one)));
+        let tallied = tallied.chain(self.cpu.iter().map(|one| ("cpu", Unit::Share, one)));
+        let counted = tallied
+            .map(|(prefix, unit, one)| (format!("{prefix}.{}", word(&one.name)), unit, &one.count));
         let latencies = self.latencies.iter().flat_map(Latencies::figures);
         plain_figures.chain(counted).chain(latencies).collect()
     }
@@ -497,6 +559,9 @@ mod tests {
             wait_s: one(),
             bytes: one(),
             bytes_rate: one(),
+            link_share: one(),
+            link_rate: one(),
+            cpu: vec![tally("usr")],
             statuses: vec![tally("200"), tally("not 2xx")],
             errors: vec![tally("Dial tcp: refused")],
             latencies: vec![Latencies {
@@ -511,7 +576,7 @@ mod tests {
             ..Foreign::default()
         };
         let names: Vec<_> = full.figures().into_iter().map(|(name, ..)| name).collect();
-        assert_eq!(names.len(), 20);
+        assert_eq!(names.len(), 23);
         for name in &names {
             let mut rest = full.clone();
             rest.remove(|other| other == name);

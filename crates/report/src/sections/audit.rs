@@ -2,16 +2,20 @@
 
 use crate::page::{Banner, Block, Column, List, Mark, Page, Table, Tone};
 use crate::wording::plural;
-use model::audit::{Account, Audit, Claim, Figure, Finding, Foreign, Outcome};
+use model::audit::{
+    Account, Audit, Claim, Coverage, Figure, Finding, Foreign, NotRead, Outcome, Why,
+};
 use model::unit::Unit;
 use model::units::{show_count, show_ns};
 
 /// The page of an audit: one section for each account.
 pub fn audit(of: &Audit) -> Page {
     let mut blocks = vec![Block::Banner(banner(&of.accounts))];
-    for account in &of.accounts {
-        blocks.extend(account_blocks(account));
-    }
+    let (open, checked): (Vec<&Account>, Vec<&Account>) =
+        of.accounts.iter().partition(|account| is_open(account));
+    checked.into_iter().for_each(|account| blocks.extend(account_blocks(account)));
+    blocks.extend(open_block(&open));
+    blocks.extend(of.accounts.iter().filter_map(unread_block));
     if !of.together.is_empty() {
         blocks.push(Block::Heading("All together".into()));
         blocks.push(Block::Table(rows_of(of.together.iter().map(together_row))));
@@ -32,11 +36,18 @@ fn banner(accounts: &[Account]) -> Banner {
     let many = |outcome| asked.iter().filter(|claim| claim.outcome == outcome).count() as u64;
     let (wrong, open, held) =
         (many(Outcome::Impossible), many(Outcome::Undecided), many(Outcome::Holds));
-    let unread: u64 = accounts.iter().map(|one| one.foreign.unread.len() as u64).sum();
+    let coverage: Vec<&Coverage> =
+        accounts.iter().filter_map(|one| one.foreign.coverage.as_ref()).collect();
+    let read: u64 = coverage.iter().map(|one| one.read).sum();
+    let unread: usize = coverage.iter().map(|one| one.unread.len()).sum();
     let tone = match (wrong, open) {
         (0, 0) if unread == 0 && held > 0 => Tone::Good,
         (0, _) => Tone::Caution,
         _ => Tone::Bad,
+    };
+    let covered = match coverage.is_empty() {
+        true => String::new(),
+        false => format!("{} READ, {unread} NOT: ", plural(read, "figure").to_uppercase()),
     };
     let refuted = match wrong {
         0 => "NOTHING IS REFUTED".to_string(),
@@ -50,25 +61,74 @@ fn banner(accounts: &[Account]) -> Banner {
         (unasked, if unasked == 1 { "has no check" } else { "have no check" }),
     ];
     let others = others.into_iter().filter(|(many, _)| *many > 0);
-    let others = others.map(|(many, words)| format!("{many} {words}"));
-    let unread = (unread > 0).then(|| format!("{} with figures not read", plural(unread, "line")));
-    let others: Vec<String> = others.chain(unread).collect();
+    let others: Vec<String> = others.map(|(many, words)| format!("{many} {words}")).collect();
     let rest = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
-    Banner { tone, text: format!("{refuted}{rest}."), lines: vec![] }
+    Banner { tone, text: format!("{covered}{refuted}{rest}."), lines: vec![] }
 }
+
+/// Whether it is of a text, and no check could compare a figure with another.
+fn is_open(of: &Account) -> bool {
+    let is_rounded = |finding: &Finding| finding.check == "resolution";
+    let is_open = |claim: &Claim| claim.findings.iter().all(is_rounded);
+    of.foreign.tool == "text" && of.claims.iter().all(is_open)
+}
+
+/// The accounts of a text with nothing to check, in one list.
+fn open_block(of: &[&Account]) -> Option<Block> {
+    let mut items: Vec<String> = Vec::new();
+    let mut last = String::new();
+    for one in of.iter().filter(|one| !one.claims.is_empty()) {
+        let named = |claim: &Claim| format!("{} {}", claim.name, claim.figure.printed);
+        let figures: Vec<String> = one.claims.iter().map(named).collect();
+        let line = one.name.split('_').next().unwrap_or_default();
+        let place = format!("{}, {line}", one.file);
+        match items.last_mut().filter(|_| place == last) {
+            Some(item) => *item += &format!("; {}", figures.join(", ")),
+            None => items.push(format!("{place}: {}", figures.join(", "))),
+        }
+        last = place;
+    }
+    let lead = "Read, and nothing beside it to check it with:".to_string();
+    (!items.is_empty()).then_some(Block::List(List { lead, items }))
+}
+
+/// Figures of a text that were not read, and why.
+fn unread_block(of: &Account) -> Option<Block> {
+    let coverage = of.foreign.coverage.as_ref()?;
+    let of_why = |why: &Why| {
+        let mut all: Vec<(&NotRead, u64)> = Vec::new();
+        for one in coverage.unread.iter().filter(|one| one.why == *why) {
+            match all.last_mut().filter(|(last, _)| *last == one) {
+                Some((_, many)) => *many += 1,
+                None => all.push((one, 1)),
+            }
+        }
+        let those: Vec<String> = all.into_iter().map(shown).collect();
+        let more = match those.len().saturating_sub(SHOWN_MAX) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let shown = those[..those.len().min(SHOWN_MAX)].join(", ");
+        (!those.is_empty()).then(|| format!("{}: {shown}{more}", why.words()))
+    };
+    let items: Vec<String> = Why::ALL.iter().filter_map(of_why).collect();
+    let lead = format!("Not read in {}, so nothing is said about them:", of.file);
+    (!items.is_empty()).then_some(Block::List(List { lead, items }))
+}
+
+fn shown((one, many): (&NotRead, u64)) -> String {
+    let many = if many > 1 { format!(", {many} figures") } else { String::new() };
+    format!("{} (line {}{many})", one.printed, one.line)
+}
+
+/// How many figures of one kind are listed.
+const SHOWN_MAX: usize = 20;
 
 fn account_blocks(account: &Account) -> Vec<Block> {
     let part = if account.name.is_empty() { String::new() } else { format!(", {}", account.name) };
     let mut blocks =
         vec![Block::Heading(format!("{}{part}: {}", account.file, account.foreign.format))];
     blocks.extend(of_account(account));
-    let unread: Vec<String> = account.foreign.unread.iter().map(u64::to_string).collect();
-    if !unread.is_empty() {
-        let lines = unread.join(", ");
-        blocks.push(Block::Text(format!(
-            "Lines with figures that were not read, so nothing is said about them: {lines}."
-        )));
-    }
     blocks
 }
 
@@ -213,21 +273,23 @@ mod tests {
     /// A verdict counts what it is about, and does not speak of what was not read.
     #[test]
     fn the_verdict_says_how_many_figures_it_is_about() {
-        let made = |claims: Vec<Claim>, unread: Vec<u64>| {
-            let foreign = Foreign { tool: "text".into(), unread, ..Foreign::default() };
+        let made = |claims: Vec<Claim>, unread: Option<usize>| {
+            let one = NotRead { line: 5, printed: "3ms".into(), why: Why::Unnamed };
+            let coverage = unread.map(|many| Coverage { read: 4, unread: vec![one; many] });
+            let foreign = Foreign { tool: "text".into(), coverage, ..Foreign::default() };
             banner(&[Account { file: "-".into(), name: String::new(), foreign, claims }])
         };
         let one = |outcome, words| claim("rate", Unit::PerSecond, 1.0, (outcome, words, ""));
         let (held, unasked) = (one(Outcome::Holds, "1 x 1 = 1"), one(Outcome::Undecided, ""));
-        let of = made(vec![held.clone(), held.clone()], vec![]);
+        let of = made(vec![held.clone(), held.clone()], None);
         assert_eq!((of.tone, &*of.text), (Tone::Good, "NOTHING IS REFUTED; 2 agree with others."));
-        let of = made(vec![held, unasked.clone()], vec![5, 7, 9]);
-        let expected = "NOTHING IS REFUTED; 1 agrees with others, 1 has no check, 3 lines with \
-                        figures not read.";
+        let of = made(vec![held, unasked.clone()], Some(3));
+        let expected = "4 FIGURES READ, 3 NOT: NOTHING IS REFUTED; 1 agrees with others, 1 has no \
+                        check.";
         assert_eq!((of.tone, &*of.text), (Tone::Caution, expected));
-        let of = made(vec![unasked], vec![]);
+        let of = made(vec![unasked], None);
         assert_eq!((of.tone, &*of.text), (Tone::Caution, "NOTHING IS REFUTED; 1 has no check."));
-        let of = made(vec![one(Outcome::Impossible, "no")], vec![]);
+        let of = made(vec![one(Outcome::Impossible, "no")], None);
         assert_eq!((of.tone, &*of.text), (Tone::Bad, "1 FIGURE IS IMPOSSIBLE."));
     }
 

@@ -7,9 +7,11 @@
 mod added;
 mod bytes;
 mod conservation;
+mod cpu;
 mod defects;
 mod failures;
 mod hardware;
+mod link;
 mod littles_law;
 mod omission;
 mod order;
@@ -22,6 +24,7 @@ mod survivors;
 mod together;
 mod window;
 
+pub(crate) use link::between as links;
 pub(crate) use possible::rest;
 pub(crate) use together::check as together;
 
@@ -60,6 +63,8 @@ pub const CHECKS: &[Listed] = &[
     resolution::LISTED,
     support::LISTED,
     hardware::LISTED,
+    cpu::LISTED,
+    link::LISTED,
 ];
 
 /// A finding without the name of its check, which the registry adds.

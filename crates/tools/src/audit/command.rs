@@ -40,21 +40,88 @@ pub(crate) fn complete(report: &mut Foreign, given: &Given, head: Page<'_>) {
     by_person(&mut report.depth, given.depth);
 }
 
-/// The depth that a line of prose or of a script states with the command of a tool; within, none if
-/// it is not known from there. Without its flag only a line that is nothing but a command tells it.
-pub(crate) fn depth_typed(line: &str) -> Option<Option<Figure>> {
-    let words = shell::words(line.trim_start_matches(['$', '#', '>', ' ']));
+/// What a line of prose or of a script states about the load: connections, depth, threads and
+/// duration. Within none: it is set, and not to a number.
+pub(crate) type Facts = [Option<Option<Figure>>; 4];
+
+const FACTS: [Sets; 4] = [Sets::Connections, Sets::Depth, Sets::Threads, Sets::Duration];
+
+/// What the command of a tool in a line states. A fact that no word of the line sets has line 0.
+pub(crate) fn typed(text: &str, line: u64) -> Option<Facts> {
+    let words = words_typed(text);
     let first = words.first()?;
-    let of = |line: &&CommandLine| {
-        let own = started(line.tool, &words, WORDS_MAX)?;
-        let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        let is_flagged = value(&own, &line.names(Sets::Depth), |_| true).is_some();
-        let is_command = is_program(line.tool, first) && is_typed(words.iter().skip(1));
-        let mut report = Foreign::default();
-        from_flags(&mut report, line, &own);
-        (is_flagged || is_command).then_some(report.depth)
+    LINES.iter().find_map(|of| {
+        let own = started(of.tool, &words, WORDS_MAX)?;
+        let is_alone = is_program(of.tool, first) && is_typed(words.iter().skip(1));
+        let is_flag = |word: &String| word.starts_with('-') && word.len() > 1;
+        (is_alone || own.first().is_some_and(is_flag)).then(|| facts(of, &own, line))
+    })
+}
+
+fn words_typed(text: &str) -> Vec<String> {
+    shell::words(text.trim_start_matches(['$', '#', '>', ' ']))
+}
+
+/// What the words of a tool's command set, and what it does without them.
+fn facts(of: &CommandLine, own: &[String], line: u64) -> Facts {
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    let mut report = Foreign::default();
+    from_flags(&mut report, of, &own);
+    let read = [report.connections, report.depth, report.threads, report.asked_s];
+    let mut read = read.into_iter();
+    FACTS.map(|sets| {
+        let figure = read.next().flatten();
+        let is_set = value(&own, &of.names(sets), |_| true).is_some();
+        let line = if is_set { line } else { 0 };
+        Some(figure.map(|figure| Figure { line, ..figure }))
+    })
+}
+
+/// What options among the words of a sentence set, if they are those of a tool.
+pub(crate) fn options_typed(text: &str, line: u64, of: &CommandLine) -> Facts {
+    let words = words_typed(text);
+    let trim =
+        |word: &String| word.trim_matches(|char: char| "`\"'()[],.;:".contains(char)).to_string();
+    let words: Vec<String> = words.iter().map(trim).collect();
+    let own: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_number = |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit());
+    FACTS.map(|sets| {
+        let text = value(&own, &of.names(sets), is_number)?;
+        let figure = match sets {
+            Sets::Duration => seconds(&text, line).or_else(|| count(&text, line)),
+            _ => count(&text, line).filter(|figure| figure.low == figure.high),
+        }?;
+        let is_whole = text.chars().all(|char| char.is_ascii_alphanumeric() || char == ',');
+        is_whole.then_some(Some(figure))
+    })
+}
+
+/// The tool that a line names last.
+pub(crate) fn last_named(text: &str) -> Option<&'static CommandLine> {
+    let words = words_typed(text);
+    let named = |word: &String| {
+        let word = word.trim_matches(|char: char| "`\"'()[],.;:*".contains(char));
+        LINES.iter().copied().find(|of| program(word) == of.tool)
     };
-    LINES.iter().find_map(of)
+    words.iter().rev().take(WORDS_MAX).find_map(named)
+}
+
+/// Whether a line starts a load in a way that nobody knows: a script for it, or another tool.
+pub(crate) fn is_other_load(text: &str) -> bool {
+    const HINTS: [&str; 5] = ["bench", "load", "stress", "perftest", "loadtest"];
+    const TOOLS: [&str; 9] =
+        ["bombardier", "locust", "siege", "ghz", "tsung", "drill", "rewrk", "plow", "artillery"];
+    let line = text.trim_start();
+    let typed = line.trim_start_matches(['$', '#', '>', ' ']);
+    let words = shell::words(typed);
+    let mut words = words.iter().filter(|word| !is_setting(word) && *word != "sudo");
+    let Some(first) = words.next() else { return false };
+    let is_starter = ["bash", "sh", "python", "python3", "nohup", "time"].contains(&program(first));
+    let Some(name) = (if is_starter { words.next() } else { Some(first) }) else { return false };
+    let is_script = is_starter || line.starts_with("$ ") || name.starts_with("./");
+    let small = program(name).to_lowercase();
+    let is_known = TOOLS.contains(&small.as_str()) && is_typed(words);
+    is_known || (is_script && HINTS.iter().any(|hint| small.contains(hint)))
 }
 
 /// The words of a command line that are the tool's own. None if it does not name the tool: the
@@ -289,18 +356,50 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_text_states_a_depth_with_the_command_of_a_tool() {
-        let depth = |line: &str| depth_typed(line).map(|of| of.map(|figure| figure.value));
+    fn a_line_of_a_text_states_what_the_command_of_a_tool_sets() {
+        let facts = |line: &str| {
+            let of = typed(line, 7)?;
+            Some(of.map(|fact| fact.flatten().map(|figure| (figure.value, figure.line))))
+        };
+        let line = "autocannon -m GET --connections 1000 --pipelining 100 -w 120 -d 30";
+        let set = |value: f64| Some((value, 7));
+        assert_eq!(facts(line), Some([1000.0, 100.0, 120.0, 30.0].map(set)));
+        let wrk = facts("We ran wrk -t 16 -c 512 -d 30s http://h/, and it did well.");
+        assert_eq!(wrk, Some([set(512.0), Some((1.0, 0)), set(16.0), set(30.0)]));
+        let of = facts("  autocannon -c $CONN -w 30 -d 20 http://h/");
+        assert_eq!(of, Some([None, Some((1.0, 0)), set(30.0), set(20.0)]));
+        assert_eq!(facts("$ wrk -t2 -s pipeline.lua http://h/").map(|of| of[1]), Some(None));
+        assert_eq!(facts("h2load -m $M -c 8 http://h/").map(|of| of[1]), Some(None));
+        for line in ["We use autocannon with --workers 30.", "wrk is a tool", "", "-c 5"] {
+            assert_eq!(facts(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn options_in_a_sentence_are_those_of_the_tool_named_before() {
+        let facts = |line: &str| {
+            let of = last_named("Then we took autocannon, again.").unwrap();
+            let facts = options_typed(line, 7, of);
+            facts.map(|fact| fact.flatten().map(|figure| figure.value))
+        };
+        assert_eq!(facts("Now with `-c 1000 -w 120`:"), [Some(1e3), None, Some(120.0), None]);
         assert_eq!(
-            depth("autocannon -m GET --connections 1000 --pipelining 100"),
-            Some(Some(100.0))
+            facts("(--pipelining 100, --duration 30s)"),
+            [None, Some(100.0), None, Some(30.0)]
         );
-        assert_eq!(depth("  autocannon -c $CONN -w 30 -d 20 http://h/"), Some(Some(1.0)));
-        assert_eq!(depth("$ wrk -t2 -s pipeline.lua http://h/"), Some(None));
-        assert_eq!(depth("We switched to autocannon with --pipelining 50."), Some(Some(50.0)));
-        assert_eq!(depth("h2load -m $M -c 8 http://h/"), Some(None));
-        for line in ["We switched to autocannon with --workers 30.", "wrk is a tool", "", "-c 5"] {
-            assert_eq!(depth(line), None, "{line}");
+        for line in ["docker run -p 8080:80 -c 0-3", "its --pipelining does that", "-c $N"] {
+            assert_eq!(facts(line), [None; 4], "{line}");
+        }
+        assert_eq!(last_named("We used vegeta and then `wrk`.").unwrap().tool, "wrk");
+    }
+
+    #[test]
+    fn a_script_for_a_load_tells_nothing() {
+        for line in ["./autocannon_bench.sh h 100 30", "$ sudo bash loadtest.sh", "locust -u 5"] {
+            assert!(is_other_load(line), "{line}");
+        }
+        for line in ["nohup ./fiber_server > log &", "The bench ran.", "We load it with wrk -c 5"] {
+            assert!(!is_other_load(line), "{line}");
         }
     }
 

@@ -7,8 +7,15 @@ use model::unit::Unit;
 
 /// Audits several files: each entry is a file, the part of it, and what it reported.
 pub fn audit(report: Vec<(String, String, Foreign)>, given: &Given) -> Audit {
-    let accounts: Vec<Account> =
+    let mut accounts: Vec<Account> =
         report.into_iter().map(|(file, name, report)| account(file, name, report, given)).collect();
+    for (at, finding) in checks::links(&accounts) {
+        let about = |claim: &&mut Claim| finding.claims.contains(&claim.name);
+        for claim in accounts[at].claims.iter_mut().filter(about) {
+            claim.findings.push(finding.clone());
+            settle(claim);
+        }
+    }
     let together = checks::together(&accounts);
     Audit { schema: SCHEMA.into(), given: given.clone(), accounts, together }
 }
@@ -33,12 +40,19 @@ pub fn account(file: String, name: String, foreign: Foreign, given: &Given) -> A
 
 fn claim(name: String, unit: Unit, figure: &Figure, findings: &[Finding]) -> Claim {
     let about = |finding: &&Finding| finding.claims.contains(&name);
-    let mut findings: Vec<Finding> = findings.iter().filter(about).cloned().collect();
-    // The worst first; equal outcomes in the order of the checks.
-    findings.order_by_key(|finding| std::cmp::Reverse(finding.outcome));
-    let outcome = findings.first().map_or(Outcome::Undecided, |worst| worst.outcome);
-    let bound = findings.iter().find_map(|finding| finding.bound);
-    Claim { name, unit, figure: figure.clone(), outcome, bound, findings }
+    let findings: Vec<Finding> = findings.iter().filter(about).cloned().collect();
+    let (figure, outcome) = (figure.clone(), Outcome::Undecided);
+    let mut claim = Claim { name, unit, figure, outcome, bound: None, findings };
+    settle(&mut claim);
+    claim
+}
+
+/// The worst finding decides, and is the first; equal outcomes in the order of the checks.
+fn settle(claim: &mut Claim) {
+    claim.findings.order_by_key(|finding| std::cmp::Reverse(finding.outcome));
+    let worst = claim.findings.first();
+    claim.outcome = worst.map_or(Outcome::Undecided, |worst| worst.outcome);
+    claim.bound = claim.findings.iter().find_map(|finding| finding.bound);
 }
 
 #[cfg(test)]

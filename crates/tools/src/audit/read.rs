@@ -151,8 +151,15 @@ fn may_agree(one: &Foreign, other: &Foreign) -> bool {
     both.peek().is_some() && both.all(|(one, other)| one.low <= other.high && other.low <= one.high)
 }
 
+/// An output of a tool in a text.
+pub(crate) struct Printed {
+    pub foreign: Foreign,
+    /// Its lines.
+    pub lines: Range<u64>,
+}
+
 /// What tools printed among the sentences of a text, of each tool at most one output.
-pub(crate) fn printed_in(text: &str) -> Vec<Foreign> {
+pub(crate) fn printed_in(text: &str) -> Vec<Printed> {
     let of_text = of_lines(text);
     let is_whole = |format: &&&'static Format| {
         let others = || of_text.iter().filter(|other| other.id != format.id);
@@ -160,11 +167,47 @@ pub(crate) fn printed_in(text: &str) -> Vec<Foreign> {
     };
     let read = |format: &&'static Format| match format.reader {
         Reader::Text(is, read) if !is_several(format, is, text) => {
-            read(Page(text)).ok().map(|report| named(format, report))
+            let (begin, end) = extent(text, is, read)?;
+            let before = text[..begin].matches('\n').count();
+            // Empty lines in the place of the text before it keep the numbers of its lines.
+            let own = format!("{}{}", "\n".repeat(before), &text[begin..end]);
+            let last = before + text[begin..end].trim_end().lines().count();
+            let foreign = named(format, read(Page(&own)).ok()?);
+            Some(Printed { foreign, lines: before as u64 + 1..last as u64 + 1 })
         }
         _ => None,
     };
     of_text.iter().filter(is_whole).filter_map(read).collect()
+}
+
+/// Lines before and after what makes an output known that may belong to it.
+const AROUND: usize = 200;
+
+/// Where an output in a text begins and ends: the fewest lines in which as much of it is found as
+/// in more of them. A sentence above it may contain the words of its labels.
+fn extent(
+    text: &str,
+    is: fn(Page<'_>) -> bool,
+    read: fn(Page<'_>) -> formats::Report,
+) -> Option<(usize, usize)> {
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let known = ends.partition_point(|end| !is(Page(&text[..*end])));
+    let at = |line: usize| ends.get(line).copied().unwrap_or(text.len());
+    let last = at(known + AROUND);
+    let found = |begin: usize, end: usize| {
+        let page = Page(&text[begin..end]);
+        let of = is(page).then(|| read(page).ok()).flatten()?;
+        let facts = [&of.connections, &of.depth, &of.threads, &of.asked_s, &of.duration_s];
+        let texts = [&of.url, &of.version, &of.command].into_iter().flatten().count();
+        Some(of.figures().len() + facts.into_iter().flatten().count() + texts)
+    };
+    let begins = (known.saturating_sub(AROUND)..=known).map(|line| match line {
+        0 => 0,
+        line => at(line - 1),
+    });
+    let (most, begin) = begins.filter_map(|begin| Some((found(begin, last)?, begin))).max()?;
+    let end = (known..=known + AROUND).map(at).find(|end| found(begin, *end) == Some(most));
+    Some((begin, end.unwrap_or(last)))
 }
 
 /// The formats of all outputs in a text: of its documents, of its lines, and of rows among them.

@@ -16,6 +16,8 @@ pub(super) const LISTED: Listed = Listed {
 const CLOCKS: f64 = 0.001;
 /// A mean of windows that is closer than this to the rate of the run is the same to a reader.
 const WINDOWS: f64 = 0.01;
+/// People round, and leave out how a load began and ended.
+const WRITTEN: f64 = 0.05;
 
 fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
     report.sums.iter().map(of_sum).chain(of_rate(report)).chain(of_good_rate(report)).collect()
@@ -61,12 +63,13 @@ fn of_windows(report: &Figure, duration: &Figure, requests: &Figure) -> Finding 
 fn of_rate(report: &Foreign) -> Option<Finding> {
     let (stated, duration) = (report.rate.as_ref()?, report.duration_s.as_ref()?);
     let requests = report.requests.as_ref()?;
-    match report.meaning.rate_is {
-        RateIs::Quotient => {}
+    let within = match report.meaning.rate_is {
+        RateIs::Quotient => CLOCKS,
+        RateIs::Written => WRITTEN,
         RateIs::MeanOfWindows => return Some(of_windows(stated, duration, requests)),
         RateIs::Unknown => return None,
-    }
-    let product = (Range::read(stated) * Range::read(duration)).wider(CLOCKS);
+    };
+    let product = (Range::read(stated) * Range::read(duration)).wider(within);
     let words = format!(
         "{} x {} = {}, and {} are reported",
         rate(stated.value),

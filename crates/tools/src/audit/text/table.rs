@@ -1,10 +1,11 @@
 //! Tables of a text: Markdown, tabs, or columns between spaces, below a heading that names figures.
 
-use super::Stated;
-use super::prose::{rank, trimmed};
+use super::found::{Found, Role};
+use super::glued;
+use super::prose::{About, rank, sentences, state, trimmed};
 use crate::audit::page::{Page, Spot};
 use crate::audit::printed::{data_unit, digits, per_second, rounded, scaled, second_unit};
-use model::audit::Figure;
+use model::audit::{Figure, Why};
 use std::collections::BTreeSet;
 
 /// The most columns of a row.
@@ -14,40 +15,48 @@ const KNOWN_MIN: usize = 2;
 
 /// What a column holds, and the unit that its head names.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Column {
-    /// With the factor that its head names: `M req/s`, `RPS (k)`.
-    Rate(f64),
-    Connections,
-    Depth,
-    InFlight,
-    /// The factor of the unit's prefix, and the bytes of what it counts: bytes or bits.
-    BytesRate(f64, f64),
-    Mean(f64),
-    Max(f64),
-    Rank(f64, f64),
-    Other,
+pub(super) struct Column {
+    /// None where it is text, or of something else.
+    pub role: Option<Role>,
+    /// The factor of the head's unit: `M req/s`, `RPS (k)`, `p99 ms`, `MB/s`; 0 where it has none.
+    pub unit: f64,
+    /// The bytes of what it counts, bytes or bits.
+    pub size: f64,
 }
 
-/// Accounts of all tables, and the lines that belong to a table.
-pub(super) fn rows(page: Page<'_>) -> (Vec<(u64, Vec<Stated>)>, BTreeSet<u64>) {
-    let (mut rows, mut lines) = (Vec::new(), BTreeSet::new());
-    let mut heading: Option<Vec<Column>> = None;
-    for spot in page.lines() {
+/// A row of a table.
+pub(super) struct Row {
+    /// Line of the heading; none for a sentence.
+    pub table: Option<u64>,
+    pub figures: Vec<Found>,
+}
+
+/// The rows of all tables, and the lines that belong to a table.
+pub(super) fn rows(page: Page<'_>, others: &BTreeSet<u64>) -> (Vec<Row>, BTreeSet<u64>) {
+    let (mut rows, mut lines) = glued::rows(page, others);
+    let mut heading: Option<(u64, Vec<Column>)> = None;
+    let glued = lines.clone();
+    let is_free = |line: u64| !others.contains(&line) && !glued.contains(&line);
+    for spot in page.lines().filter(|spot| is_free(spot.line)) {
         let cells = cells(spot.text);
         if is_rule(spot.text) && heading.is_some() {
             lines.insert(spot.line);
             continue;
         }
-        if let Some(columns) = columns(&cells, spot.text) {
+        let is_split = spot.text.contains('|') || spot.text.contains('\t');
+        // Between spaces, a word that qualifies the previous one is not a column.
+        let heads: Vec<&str> =
+            cells.iter().filter(|cell| is_split || !is_part(cell)).copied().collect();
+        if let Some(columns) = columns(&heads) {
             lines.insert(spot.line);
-            heading = Some(columns);
+            heading = Some((spot.line, columns));
             continue;
         }
-        let report = heading.as_ref().and_then(|columns| row(columns, &cells, spot));
-        match report {
-            Some(report) => {
+        let of = heading.as_ref();
+        match of.and_then(|(table, columns)| Some((*table, row(columns, &cells, spot)?))) {
+            Some((table, figures)) => {
                 lines.insert(spot.line);
-                rows.push((spot.line, report));
+                rows.push(Row { table: Some(table), figures });
             }
             None => heading = None,
         }
@@ -73,18 +82,16 @@ fn cells(text: &str) -> Vec<&str> {
     cells
 }
 
-/// The columns of a heading: two known figures, one of them a rate or a time, and no number.
-fn columns(cells: &[&str], text: &str) -> Option<Vec<Column>> {
-    let is_split = text.contains('|') || text.contains('\t');
-    // Between spaces, a word that qualifies the previous one is not a column.
-    let heads = cells.iter().filter(|cell| is_split || !is_part(cell));
-    let columns: Vec<Column> = heads.map(|cell| column(cell)).collect();
-    let is_known = |column: &&Column| **column != Column::Other;
-    let has_number = cells.iter().any(|cell| digits(cell).is_some());
-    let known = columns.iter().filter(is_known).count();
-    let is_figure =
-        |column: &Column| !matches!(column, Column::Other | Column::Connections | Column::Depth);
-    (known >= KNOWN_MIN && !has_number && columns.iter().any(is_figure)).then_some(columns)
+/// The columns of a heading: two known figures, one of them a rate, a time or a share, and no
+/// number.
+pub(super) fn columns(heads: &[&str]) -> Option<Vec<Column>> {
+    let columns: Vec<Column> = heads.iter().map(|cell| column(cell)).collect();
+    let has_number = heads.iter().any(|cell| digits(cell).is_some());
+    let known = columns.iter().filter_map(|column| column.role);
+    let is_setting = |role: Role| matches!(role, Role::Connections | Role::Depth | Role::Threads);
+    let many = known.clone().count();
+    let has_figure = known.into_iter().any(|role| !is_setting(role));
+    (many >= KNOWN_MIN && !has_number && has_figure).then_some(columns)
 }
 
 fn is_part(word: &str) -> bool {
@@ -98,16 +105,20 @@ fn column(cell: &str) -> Column {
     let words: Vec<&str> = small.split(is_gap).filter(|word| !word.is_empty()).collect();
     let unit = words.iter().find_map(|word| second_unit(word)).unwrap_or(0.0);
     let has = |names: &[&str]| words.iter().any(|word| names.contains(word));
+    let of = |role: Role, unit: f64| Column { role: Some(role), unit, size: 1.0 };
+    let none = Column { role: None, unit: 0.0, size: 1.0 };
     if let Some(share) = words.iter().find_map(|word| rank(word)) {
-        return Column::Rank(share, unit);
+        return of(Role::Rank(share), unit);
     }
     if let Some((factor, size)) =
         written.split(is_gap).find_map(|word| data_unit(per_second(word)?))
     {
-        return Column::BytesRate(factor, size);
+        return Column { size, ..of(Role::BytesRate, factor) };
     }
+    let state = words.iter().find_map(|word| state(word.trim_matches('%')));
+    let is_share = small.contains('%') || has(&["percent"]);
     match () {
-        () if has(&["in-flight", "inflight"]) || small == "in flight" => Column::InFlight,
+        () if has(&["in-flight", "inflight"]) || small == "in flight" => of(Role::InFlight, 0.0),
         () if has(&["rps", "req/s", "requests/s", "requests/sec", "req/sec", "qps"]) => {
             // The words tell which of two rates a table means.
             let factor = match () {
@@ -116,76 +127,90 @@ fn column(cell: &str) -> Column {
                 () => 1.0,
             };
             match has(&["peak", "max", "stdev", "min"]) {
-                true => Column::Other,
-                false => Column::Rate(factor),
+                true => of(Role::Open(Why::Other), factor),
+                false => of(Role::Rate, factor),
             }
         }
-        () if has(&["connections", "conns", "clients"]) => Column::Connections,
-        () if has(&["depth", "pipelining", "pipeline"]) => Column::Depth,
+        () if has(&["nic", "link"]) && is_share => of(Role::LinkShare, 0.01),
+        () if is_share && state.is_some() => state.map_or(none, |state| of(Role::Cpu(state), 0.01)),
+        () if has(&["cpu"]) => of(Role::Cpu("busy"), if is_share { 0.01 } else { 0.0 }),
+        () if has(&["connections", "conns", "clients"]) => of(Role::Connections, 0.0),
+        () if has(&["threads", "workers"]) => of(Role::Threads, 0.0),
+        () if has(&["depth", "pipelining", "pipeline"]) => of(Role::Depth, 0.0),
         () if has(&["mean", "avg", "average"]) && (unit > 0.0 || has(&["latency"])) => {
-            Column::Mean(unit)
+            of(Role::Mean, unit)
         }
-        () if has(&["max"]) && (unit > 0.0 || has(&["latency"])) => Column::Max(unit),
-        () => Column::Other,
+        () if has(&["max"]) && (unit > 0.0 || has(&["latency"])) => of(Role::Max, unit),
+        () => none,
     }
 }
 
 /// The figures of a row. With fewer cells than columns it is not a row; with more, the words in
-/// front are its name.
-fn row(columns: &[Column], cells: &[&str], spot: Spot<'_>) -> Option<Vec<Stated>> {
+/// front are its name, which may say how it was measured.
+fn row(columns: &[Column], cells: &[&str], spot: Spot<'_>) -> Option<Vec<Found>> {
     let extra = cells.len().checked_sub(columns.len())?;
-    let report: Vec<Stated> = columns
-        .iter()
-        .zip(&cells[extra..])
+    let first = columns.iter().position(|column| column.role.is_some()).unwrap_or(0);
+    let name = cells[..extra + first].join(" ");
+    let named = sentences(Spot { text: &name, ..spot }, About::Requests).into_iter().flatten();
+    let is_setting = |one: &Found| {
+        matches!(one.role, Role::Connections | Role::Depth | Role::Threads)
+            && columns.iter().all(|column| column.role != Some(one.role))
+    };
+    let of = columns.iter().zip(&cells[extra..]);
+    let mut figures: Vec<Found> = of
         .filter_map(|(column, cell)| figure(*column, cell.trim_matches(['*', '`', ' ']), spot.line))
-        // A number below zero is a difference to another row.
-        .filter(|report| report.figure().value >= 0.0)
         .collect();
-    (!report.is_empty()).then_some(report)
+    if figures.is_empty() {
+        return None;
+    }
+    figures.extend(named.filter(is_setting));
+    Some(figures)
 }
 
-fn figure(column: Column, cell: &str, line: u64) -> Option<Stated> {
+/// The figure of a cell.
+pub(super) fn figure(column: Column, cell: &str, line: u64) -> Option<Found> {
     let is_below = cell.starts_with('<');
-    let bare = cell.trim_start_matches(['<', '~', '≈']).trim();
-    let below = |figure: Figure| Figure { low: if is_below { 0.0 } else { figure.low }, ..figure };
-    let time = |unit: f64| {
-        let number = digits(bare)?;
-        let named = second_unit(number.rest.trim());
-        let scale = named.or((unit > 0.0 && number.rest.trim().is_empty()).then_some(unit))?;
-        Some(below(scaled(number, scale, line, cell)))
-    };
-    let count = || {
-        let number = digits(bare)?;
-        let figure = rounded(bare, line)?;
-        let is_exact = number.is_whole && number.rest.is_empty();
-        Some(if is_exact { Figure::exact(number.value, line) } else { figure })
-    };
-    Some(match column {
-        Column::Rate(factor) => {
-            let number = digits(bare)?;
-            let is_bare = number.rest.trim().is_empty();
-            Stated::Rate(match factor > 1.0 && is_bare {
-                true => scaled(number, factor, line, cell),
-                false => rounded(bare, line)?,
-            })
+    let bare = cell.trim_start_matches(['<', '~', '≈', '+']).trim();
+    let number = digits(bare)?;
+    let role = column.role?;
+    // A number below zero is a difference to another row.
+    if number.value < 0.0 || cell.starts_with('+') || matches!(role, Role::Open(_)) {
+        return Some(Found::open(Why::Other, cell, line));
+    }
+    let is_bare = number.rest.trim().is_empty();
+    let own_word = number.rest.split_whitespace().next().filter(|word| !word.starts_with('('));
+    let (role, figure) = match role {
+        Role::Rate if column.unit > 1.0 && is_bare => {
+            (role, scaled(number, column.unit, line, cell))
         }
-        Column::Connections => Stated::Connections(count()?),
-        Column::Depth => Stated::Depth(count()?),
-        Column::InFlight => Stated::InFlight(count()?),
-        Column::BytesRate(factor, size) => {
-            let number = digits(bare)?;
-            let own = number.rest.split_whitespace().next().filter(|word| !word.starts_with('('));
-            let scale = match own.map(trimmed) {
-                None | Some("") => factor * size,
-                Some(unit) => own_unit(unit, size)?,
+        Role::Rate => (role, rounded(bare, line)?),
+        Role::BytesRate => {
+            let scale = match own_word.map(trimmed) {
+                None | Some("") => column.unit * column.size,
+                Some(unit) => own_unit(unit, column.size)?,
             };
-            Stated::BytesRate(scaled(number, scale, line, cell))
+            (role, scaled(number, scale, line, cell))
         }
-        Column::Mean(unit) => Stated::Mean(time(unit)?),
-        Column::Max(unit) => Stated::Max(time(unit)?),
-        Column::Rank(share, unit) => Stated::Rank(share, time(unit)?),
-        Column::Other => return None,
-    })
+        Role::LinkShare | Role::Cpu(_) => {
+            let is_share = number.rest.trim_start().starts_with('%');
+            (column.unit > 0.0 || is_share).then_some(())?;
+            let named = number.rest.split_whitespace().find_map(state);
+            let role = named.filter(|_| role != Role::LinkShare).map_or(role, Role::Cpu);
+            (role, scaled(number, 0.01, line, cell))
+        }
+        Role::Rank(_) | Role::Mean | Role::Max => {
+            let named = second_unit(number.rest.trim());
+            let scale = named.or((column.unit > 0.0 && is_bare).then_some(column.unit))?;
+            (role, scaled(number, scale, line, cell))
+        }
+        _ => {
+            let is_exact = number.is_whole && number.rest.is_empty();
+            let exact = Figure { printed: cell.into(), ..Figure::exact(number.value, line) };
+            (role, if is_exact { exact } else { rounded(bare, line)? })
+        }
+    };
+    let (low, high) = if is_below { (0.0, figure.value) } else { (figure.low, figure.high) };
+    Some(Found { role, figure: Figure { low, high, ..figure } })
 }
 
 /// Bytes in the unit of a cell. One that is only a prefix is of what the head counts, `size` bytes
