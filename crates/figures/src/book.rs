@@ -4,7 +4,7 @@
 //! In: a figure. Out: its entry. The columns of CSV, the tables of every output, the definitions in
 //! the record and the reference are made from it. Never: what gates left of a figure.
 
-use model::figure::{Figure, Statistic, Times};
+use model::figure::{Figure, OfHost, Statistic, Times, Whose};
 use model::fleet::AgentPoint;
 use model::histogram::Summary;
 use model::run::{Point, StartInfo};
@@ -23,6 +23,8 @@ pub struct Entry {
 pub struct Place {
     /// The figure.
     pub figure: Figure,
+    /// One that stands in its place where it is larger.
+    pub or: Option<Figure>,
     /// Figures with the highest rank are left out first where there is no room; those with rank 0
     /// never, and the others also where no level has them.
     pub rank: u8,
@@ -31,11 +33,17 @@ pub struct Place {
 }
 
 const fn brief(figure: Figure, rank: u8) -> Place {
-    Place { figure, rank, is_detail: false }
+    Place { figure, or: None, rank, is_detail: false }
+}
+
+/// The busier direction of the interface of the generator, through which all of the load goes.
+const fn busier(received: OfHost, sent: OfHost, rank: u8) -> Place {
+    let [figure, or] = [Figure::Host(received, Whose::Client), Figure::Host(sent, Whose::Client)];
+    Place { figure, or: Some(or), rank, is_detail: false }
 }
 
 const fn detail(figure: Figure, rank: u8) -> Place {
-    Place { figure, rank, is_detail: true }
+    Place { figure, or: None, rank, is_detail: true }
 }
 
 /// The figures of a level, from left to right.
@@ -47,6 +55,9 @@ pub const OF_LEVELS: &[Place] = &[
     brief(Figure::P99, 0),
     brief(Figure::P99_9, 3),
     brief(Figure::MAX, 4),
+    busier(OfHost::Received, OfHost::Sent, 5),
+    busier(OfHost::LinkReceived, OfHost::LinkSent, 5),
+    brief(Figure::Host(OfHost::Cores, Whose::Server), 5),
     detail(Figure::ClientCpu, 1),
     detail(Figure::ServerCpu, 1),
 ];
@@ -113,11 +124,87 @@ pub fn entry(figure: Figure) -> Option<Entry> {
         Figure::Delivery => {
             ("Share of the expected events that arrived; for subscribers.", |of, _| of.delivery())
         }
+        Figure::Host(of, _) => (of_host(of), |of, figure| match figure {
+            Figure::Host(OfHost::Cores, Whose::Client) => of.point.cpu.client_cpus,
+            Figure::Host(OfHost::Cores, Whose::Server) => of.point.cpu.server_cpus,
+            figure => of.point.hosts.get(&figure).copied(),
+        }),
         Figure::Load | Figure::ClientHost | Figure::ServerHost | Figure::Ceiling | Figure::Wall => {
             return None;
         }
     };
     Some(Entry { meaning, read })
+}
+
+/// What a figure of the host of a side means.
+fn of_host(of: OfHost) -> &'static str {
+    match of {
+        OfHost::Busy => "Share of time in which the CPUs of the side's host were not idle.",
+        OfHost::Busiest => {
+            "Share of its time in which the busiest CPU of the side's host was not idle."
+        }
+        OfHost::Cores => {
+            "CPUs' worth of time that the processes of the side used: the generator's, or the \
+             server's tree."
+        }
+        OfHost::Received => {
+            "Bytes per second that the interface of the load received, as it counts them. That \
+             interface is loopback for a load on one host; else the one with most bytes that leads \
+             out of the side's host."
+        }
+        OfHost::Sent => "Bytes per second that the interface of the load sent.",
+        OfHost::LinkReceived => {
+            "Share of the speed of the load's interface used to receive. The speed is stated \
+             (--link) or that of the driver."
+        }
+        OfHost::LinkSent => "Share of the speed of the load's interface used to send.",
+        OfHost::Packets => {
+            "Packets per second through the interface of the load, both ways, as its driver counts \
+             them."
+        }
+        OfHost::Interrupts => "Interrupts of devices per second, on all CPUs of the side's host.",
+        OfHost::SoftirqDrops => {
+            "Received packets per second that were dropped because the backlog of a CPU was full, \
+             on the side's host."
+        }
+        OfHost::SoftirqSqueezes => "Polls for packets per second that ended with work left.",
+        OfHost::AcceptQueue => {
+            "Connections that waited in the fullest accept queue of the port under test, at most."
+        }
+        OfHost::AcceptOverflows => {
+            "Packets per second that found an accept queue full (TcpExt.ListenOverflows), in the \
+             server's network namespace."
+        }
+        OfHost::SynDrops => {
+            "SYNs per second that were dropped because the SYN queue was full \
+             (TcpExt.TCPReqQFullDrop), in the server's network namespace."
+        }
+        OfHost::ListenDrops => {
+            "Packets per second that listening sockets dropped for any reason \
+             (TcpExt.ListenDrops), in the server's network namespace."
+        }
+        OfHost::Established => {
+            "Open TCP connections of the side's network namespace, at most. On one host each \
+             connection of the load counts twice, once for each end."
+        }
+        OfHost::Resent => {
+            "Of the TCP segments that the side's network namespace sent, those that were sent \
+             again. On one host these are the segments of both sides."
+        }
+        OfHost::Memory => {
+            "Resident memory of the server's processes together, at most; memory that they share \
+             counts for each."
+        }
+        OfHost::Throttled => {
+            "Of the periods of its CPU quota, those in which the side was throttled; of several \
+             control groups, that with the largest share. Zero where no group has a quota."
+        }
+        OfHost::Fairness => {
+            "Jain's index of the CPU time of the server's processes: the square of its sum over n \
+             times the sum of its squares. 100 % where all used the same, 1/n where one used all. \
+             A parent that hardly works does not count. Absent for a single process."
+        }
+    }
 }
 
 /// A figure as measured, whatever gates left of it.

@@ -38,6 +38,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
          saw in window_ns, as a number of CPUs; and the same per response that the tool counted, \
          with any status. What a thread did between the last reading and its end is not included.",
     ),
+    ("tool.hosts", "What was read on both hosts in window_ns: as points[].hosts."),
     (
         "tool.gates",
         "The checks of our own runs, as far as they apply to the tool's figures; ok is null where \
@@ -626,6 +627,16 @@ const DEFINITIONS: &[(&str, &str)] = &[
          null when the server is not watched, and without a response.",
     ),
     (
+        "points[].hosts",
+        "What was read in the window on the hosts of both sides, by figure (figures.X.SIDE), each \
+         in the unit of its figure: shares from 0 to 1, rates per second, bytes. Counters are \
+         differenced between the first and the last reading inside the window, over the time \
+         between these two. A figure that was not read is absent; zero was read. Where both sides \
+         are on one host, what is read of a host is the same for both. The client's are absent \
+         with a fleet, whose agents have hosts of their own. The CPUs' worth of time that each \
+         side used (cores.SIDE) is in points[].cpu.",
+    ),
+    (
         "points[].residence",
         "Where the requests in flight were on average: sampled sockets with unread bytes on either \
          side, as shares of the mean number in flight (at the generator at most what arrives in \
@@ -661,8 +672,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ),
     (
         "points[].expectations",
-        "Each term of --expect at this point. measured and bound are in unit (ns, percent or \
-         per_second). errors: requests failed, unanswered or unsent, and connections that were \
+        "Each term of --expect at this point. measured and bound are in unit (that of \
+         the figure). errors: requests failed, unanswered or unsent, and connections that were \
          due and never open, of all that were sent, unsent or due. status.Nxx: responses of that \
          class, of the same. rate: good responses; for devices, connections; in a fan-out, \
          events. In latency and service times every request without a good response counts as \

@@ -3,6 +3,7 @@
 use crate::stats;
 use model::facts::{ClockOffset, CpuAccounting, HostFacts, ServerFacts};
 use model::figure::Figure;
+pub use model::figure::Whose;
 use model::histogram::Summary;
 use model::load::{Hold, Life, Trial};
 use model::route::Address;
@@ -61,15 +62,6 @@ pub struct Case<'a> {
     pub observed: &'a Observed,
     /// Points of this point's ramp, itself included; empty without a ramp.
     pub ramp: &'a [&'a Point],
-}
-
-/// Which host's CPUs are meant; with one host both are the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// The generator's.
-    Client,
-    /// The server's.
-    Server,
 }
 
 impl<'a> Case<'a> {

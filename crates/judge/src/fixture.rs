@@ -188,6 +188,7 @@ impl Fixture {
             latency_punctual_ns: None,
             latency_at_least_ns: None,
             residence: None,
+            hosts: BTreeMap::new(),
             in_flight: InFlight {
                 mean: Some(f64::from(connections)),
                 first: Some(f64::from(connections)),

@@ -31,6 +31,7 @@ pub mod odds;
 pub mod rejudge;
 
 mod residence;
+mod sides;
 mod tail;
 
 mod tool;

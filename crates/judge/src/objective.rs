@@ -10,7 +10,7 @@
 
 use figures::book::{due, errors, unaccounted};
 use figures::{Value, value_of};
-use model::figure::{Better, Figure, Statistic, Times as Of};
+use model::figure::{Better, Figure, Statistic, Times as Of, Whose};
 use model::histogram::{SAMPLES_BEYOND, Summary, rank_of};
 use model::objective::{Expectation, Objective, Term};
 use model::run::{Point, RequestInfo, TurnoverInfo};
@@ -95,14 +95,26 @@ fn find(term: &Term, point: &Point) -> TermFinding {
         },
         other => match value_of(point, other) {
             Some(value) => decided(term, &value),
-            None => TermFinding::open(format!("{} was not measured", other.name())),
+            None => TermFinding::open(absent(other, point)),
         },
+    }
+}
+
+/// Why there is no value.
+fn absent(figure: Figure, point: &Point) -> String {
+    let is_of_server = |one: &Figure| matches!(one, Figure::Host(_, Whose::Server));
+    let is_blind = is_of_server(&figure) && !point.hosts.keys().any(is_of_server);
+    let name = figure.name();
+    match (figure, is_blind) {
+        (_, true) => format!("{name}: the server's host was not read (--probe)"),
+        (Figure::Host(..), false) => format!("{name}: not read in the window"),
+        _ => format!("{name} was not measured"),
     }
 }
 
 /// Whether all values that the figure may have hold.
 fn decided(term: &Term, value: &Value) -> TermFinding {
-    let show = |value: f64| term.figure.unit().show(value);
+    let show = |value: f64| term.figure.show(value);
     let (measured, why) = match value {
         Value::Known(measured) => (Some(*measured), format!("measured {}", show(*measured))),
         Value::Between { low, high: None, why } => {
@@ -375,10 +387,13 @@ fn over_levels(term: &Term, index: usize, points: &[Point], visits: &[usize]) ->
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
+    use crate::{Context, judge_point};
+    use model::facts::CpuAccounting;
     use model::fanout::EventInfo;
     use model::fleet::AgentPoint;
+    use model::load::Trial;
     use model::objective::ObjectiveStanding;
-    use model::run::StartInfo;
+    use model::run::{StartInfo, Target};
     use model::subject::Subject;
 
     fn judged(text: &str, point: &Point) -> Expectation {
@@ -390,6 +405,39 @@ mod tests {
     /// 5000 requests, all with a response, p50 and p99 at 8 ms.
     fn point() -> Point {
         Fixture::point(8, 1000.0)
+    }
+
+    #[test]
+    fn a_figure_of_a_host_is_met_missed_or_was_not_read() {
+        let mut fixture = Fixture::good();
+        let judged = |fixture: &Fixture, text: &str| {
+            let trial = Trial { expect: Some(text.parse().unwrap()), ..fixture.trial.clone() };
+            let target = Target { server: fixture.server.clone(), ..Target::default() };
+            let context = Context { trial: &trial, ..fixture.context(&target) };
+            let point = judge_point(context, fixture.point.clone(), &fixture.observed);
+            let Expectation { met, why, measured, .. } = point.expectations[0].clone();
+            (met, measured, why)
+        };
+        let (met, measured, why) = judged(&fixture, "busy.server<80%");
+        assert_eq!((met, why.as_str()), (Some(true), "measured 30.0 %"));
+        assert!(measured.is_some_and(|share| (share - 0.3).abs() < 1e-9));
+        assert_eq!(judged(&fixture, "busy.client<=20%").0, Some(false));
+        assert_eq!(judged(&fixture, "throttled.server<=0%").0, Some(true), "zero was read");
+        let (met, measured, why) = judged(&fixture, "memory.server<1GB");
+        assert_eq!((met, measured), (None, None));
+        assert_eq!(why, "server memory: not read in the window");
+        fixture.unwatched();
+        let (met, _, why) = judged(&fixture, "busy.server<80%");
+        assert_eq!(met, None);
+        assert_eq!(why, "server CPUs busy: the server's host was not read (--probe)");
+        assert_eq!(judged(&fixture, "busy.client<80%").0, Some(true), "that of the generator was");
+        fixture.host.cpu_accounting = CpuAccounting::Precise;
+        for cpu in fixture.observed.cpus.iter_mut().flatten() {
+            cpu.accounted = 1.5;
+        }
+        let (met, _, why) = judged(&fixture, "busy.client<80%");
+        assert_eq!(met, None, "gates struck the CPU states: {why}");
+        assert!(why.contains("is not known"), "{why}");
     }
 
     #[test]

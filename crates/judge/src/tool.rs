@@ -8,6 +8,7 @@
 use crate::case::Case;
 use crate::decide::decide;
 use crate::gates::{GATES, cpu_states};
+use crate::sides;
 use crate::verdict::Context;
 use model::audit::{Finding, Foreign, Latencies, Loop, Outcome, Since};
 use model::figure::Figure;
@@ -51,6 +52,7 @@ pub fn judge_tool(
     run.cpu = cost(&run, observed);
     run.gates = asked(&run);
     let mut point = sparse(context, &run);
+    run.hosts = sides::figures(&context.case(&point, observed));
     point.gates.clone_from(&run.gates);
     point.gates.extend(of_hosts(&context.case(&point, observed)));
     let broken = point
@@ -65,6 +67,7 @@ pub fn judge_tool(
         hosts.retain(|host| cpu_states::leaves(&case, *host).is_none());
         for host in hosts {
             point.standing.add(host, Standing::NotKnown { why: why.clone() });
+            run.hosts.retain(|figure, _| figure.stands_with() != host);
         }
     }
     run.gates.clone_from(&point.gates);
@@ -189,6 +192,7 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         unseen_ns: None,
         latency_at_least_ns: None,
         residence: None,
+        hosts: BTreeMap::new(),
         cpu: CpuCost {
             responses,
             client_us_per_request: run.cpu.client_us_per_request,
@@ -330,6 +334,7 @@ mod tests {
             account: Account { file: "-".into(), name: String::new(), foreign, claims: Vec::new() },
             rate,
             cpu: ToolCost::default(),
+            hosts: BTreeMap::new(),
             gates: Vec::new(),
         }
     }

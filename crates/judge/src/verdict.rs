@@ -10,7 +10,9 @@ use crate::decide::{RampSays, decide, undecided};
 use crate::next::look_at;
 use crate::ramp::{self, Trend, last_visits};
 use crate::walls::{COUNTED, Family, Seen};
-use crate::{fleet, gates, inside_kernel, objective, perturb, ramp::ceiling, residence, tail};
+use crate::{
+    fleet, gates, inside_kernel, objective, perturb, ramp::ceiling, residence, sides, tail,
+};
 use model::facts::{ClockOffset, HostFacts};
 use model::fault::Fault;
 use model::kernel::KernelRecord;
@@ -59,8 +61,13 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Fills the gates, the verdict and the expectations of a point.
+/// Fills the figures of hosts, the gates, the verdict and the expectations of a point. Without
+/// readings the figures of hosts stay as they are.
 pub fn judge_point(context: Context<'_>, mut point: Point, observed: &Observed) -> Point {
+    let hosts = sides::figures(&context.case(&point, observed));
+    if !hosts.is_empty() {
+        point.hosts = hosts;
+    }
     point.gates = gates::check_all(&context.case(&point, observed));
     point.standing = gates::standings(&context.case(&point, observed));
     point.residence = residence::of(&context.case(&point, observed));

@@ -81,6 +81,7 @@ pub(crate) fn make(
         latency_at_least_ns: at_least(gathered),
         // The judge fills it in.
         residence: None,
+        hosts: BTreeMap::new(),
         in_flight: in_flight(level, gathered, duration_s),
         cpu: cpu_cost(visit, duration_s, observed),
         client_loop: loop_info(trial, level, gathered, duration_s),

@@ -18,6 +18,7 @@ use model::run::{Outcome, Run};
 use model::secret;
 use model::shell;
 use model::tool::{Tool, ToolCost, ToolRun};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,6 +96,7 @@ pub(crate) fn run(
         rate: ToolRun::good_rate(&account.foreign),
         account,
         cpu: ToolCost::default(),
+        hosts: BTreeMap::new(),
         gates: Vec::new(),
     };
     let (left, verdict) = judge_tool(run.context(), left, &observed);

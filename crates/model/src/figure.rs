@@ -1,5 +1,5 @@
-//! The figures of a load: the name of each number that a person reads, its unit, and which way is
-//! better.
+//! The figures of a load and of its hosts: the name of each number that a person reads, its unit,
+//! and which way is better.
 //!
 //! In: a name, as it is in a record, a plan, a journal and on the command line. Out: the figure.
 //! Never: a value.
@@ -99,6 +99,120 @@ crate::named! {
     fn key;
 }
 
+crate::named! {
+    /// A side of the load, and its host. With one host both sides are on it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Whose {
+        /// The generator's.
+        Client = "client",
+        /// The server's.
+        Server = "server",
+    }
+    /// Its key in the record.
+    fn key;
+}
+
+crate::named! {
+    /// What was read on the host of a side. The key of its figure is this name and the side.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum OfHost {
+        /// Share of the time of all CPUs in which they were not idle.
+        Busy = "busy",
+        /// The same of the CPU that was idle least.
+        Busiest = "busiest",
+        /// CPUs' worth of time that the processes of the side used.
+        Cores = "cores",
+        /// Bytes that the interface of the load received.
+        Received = "received",
+        /// Bytes that it sent.
+        Sent = "sent",
+        /// Share of its speed that was used to receive.
+        LinkReceived = "link.received",
+        /// Share of its speed that was used to send.
+        LinkSent = "link.sent",
+        /// Packets through it, both ways.
+        Packets = "packets",
+        /// Interrupts of devices.
+        Interrupts = "interrupts",
+        /// Received packets that a full backlog of a CPU dropped.
+        SoftirqDrops = "softirq.drops",
+        /// Polls for packets that ended with work left.
+        SoftirqSqueezes = "softirq.squeezes",
+        /// Connections in the fullest accept queue.
+        AcceptQueue = "accept.queue",
+        /// Connections that found the accept queue full.
+        AcceptOverflows = "accept.overflows",
+        /// Requests for a connection that found the SYN queue full.
+        SynDrops = "syn.drops",
+        /// Packets that listening sockets dropped.
+        ListenDrops = "listen.drops",
+        /// Open TCP connections.
+        Established = "established",
+        /// Share of the sent segments that were sent again.
+        Resent = "resent",
+        /// Memory of the processes of the side.
+        Memory = "memory",
+        /// Share of the periods of a CPU quota in which it throttled.
+        Throttled = "throttled",
+        /// How evenly the processes of the side used the CPUs.
+        Fairness = "fairness",
+    }
+    /// Its key, without the side.
+    fn key;
+}
+
+impl OfHost {
+    /// Whether it is read on the host of this side.
+    pub fn is_of(self, whose: Whose) -> bool {
+        let is_of_listeners = matches!(
+            self,
+            Self::AcceptQueue | Self::AcceptOverflows | Self::SynDrops | Self::ListenDrops
+        );
+        let is_of_server = is_of_listeners || matches!(self, Self::Memory | Self::Fairness);
+        whose == Whose::Server || !is_of_server
+    }
+
+    /// What is true of it, with its names by side.
+    fn facts(self) -> ([&'static str; 2], Unit, Option<Better>) {
+        use Better::{Less, More};
+        let less = |names, unit| (names, unit, Some(Less));
+        match self {
+            Self::Busy => less(["client CPUs busy", "server CPUs busy"], Unit::Share),
+            Self::Busiest => less(["busiest client CPU", "busiest server CPU"], Unit::Share),
+            Self::Cores => less(["client cores", "server cores"], Unit::Cpus),
+            Self::Received => {
+                (["received by the client", "received by the server"], Unit::BytesPerSecond, None)
+            }
+            Self::Sent => {
+                (["sent by the client", "sent by the server"], Unit::BytesPerSecond, None)
+            }
+            Self::LinkReceived => {
+                less(["client link receiving", "server link receiving"], Unit::Share)
+            }
+            Self::LinkSent => less(["client link sending", "server link sending"], Unit::Share),
+            Self::Packets => less(["client packets", "server packets"], Unit::PerSecond),
+            Self::Interrupts => less(["client interrupts", "server interrupts"], Unit::PerSecond),
+            Self::SoftirqDrops => {
+                less(["client backlog drops", "server backlog drops"], Unit::PerSecond)
+            }
+            Self::SoftirqSqueezes => {
+                less(["client polls cut short", "server polls cut short"], Unit::PerSecond)
+            }
+            Self::AcceptQueue => less(["accept queue"; 2], Unit::Count),
+            Self::AcceptOverflows => less(["accept queue overflows"; 2], Unit::PerSecond),
+            Self::SynDrops => less(["SYN queue drops"; 2], Unit::PerSecond),
+            Self::ListenDrops => less(["listen drops"; 2], Unit::PerSecond),
+            Self::Established => {
+                (["client connections open", "server connections open"], Unit::Count, None)
+            }
+            Self::Resent => less(["client segments resent", "server segments resent"], Unit::Share),
+            Self::Memory => less(["server memory"; 2], Unit::Bytes),
+            Self::Throttled => less(["client throttled", "server throttled"], Unit::Share),
+            Self::Fairness => (["fairness of server processes"; 2], Unit::Share, Some(More)),
+        }
+    }
+}
+
 /// Which way of a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
@@ -120,7 +234,7 @@ struct Facts {
     better: Option<Better>,
 }
 
-/// A figure of a load.
+/// A figure of a load, or of the hosts during it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Figure {
     /// The main rate: of good responses; of connections for devices, of events in a fan-out.
@@ -143,6 +257,8 @@ pub enum Figure {
     ServerCpu,
     /// Share of events that were delivered.
     Delivery,
+    /// What was read on the host of a side.
+    Host(OfHost, Whose),
     /// CPU states of the generator's host.
     ClientHost,
     /// CPU states of the server's host.
@@ -188,12 +304,45 @@ impl Figure {
         Self::ServerCpu,
     ];
 
+    /// The figures of a visit that the document of an experiment keeps: those that are compared,
+    /// and those that a plan or a journal may ask for.
+    pub fn of_visits() -> impl Iterator<Item = Self> {
+        let connect = Self::Time(Times::Connect, Statistic::P90);
+        Self::COMPARED.into_iter().chain([Self::P90, Self::P95, connect]).chain(Self::of_hosts())
+    }
+
+    /// The keys of figures for a list: those of a host once for both sides.
+    pub fn keys(of: impl Iterator<Item = Self>) -> String {
+        let key = |figure: Self| match figure {
+            Self::Host(..) => figure.family(),
+            other => other.to_string(),
+        };
+        let mut keys: Vec<String> = of.map(key).collect();
+        keys.dedup();
+        keys.join(", ")
+    }
+
+    /// Whether zero is one of its values, and no sign of nothing measured.
+    pub fn has_zero(self) -> bool {
+        matches!(self, Self::Host(..))
+    }
+
     /// Its key; for statistics of the same times and for classes of status, one key for all.
     pub fn family(self) -> String {
         match self {
             Self::Time(times, _) => format!("{}pNN", times.prefix()),
             Self::Status(_) => "status.Nxx".to_string(),
+            Self::Host(of, _) => format!("{}.SIDE", of.key()),
             other => other.to_string(),
+        }
+    }
+
+    /// The figure whose standing is also its own: gates strike the CPU states of a host as a whole.
+    pub fn stands_with(self) -> Self {
+        match self {
+            Self::Host(OfHost::Busy | OfHost::Busiest, Whose::Client) => Self::ClientHost,
+            Self::Host(OfHost::Busy | OfHost::Busiest, Whose::Server) => Self::ServerHost,
+            other => other,
         }
     }
 
@@ -220,16 +369,17 @@ impl Figure {
             .chain(StatusClass::ALL.map(Self::Status))
             .chain([Self::Load])
             .chain(times)
-            .chain([
-                Self::Bytes,
-                Self::ClientCpu,
-                Self::ServerCpu,
-                Self::Delivery,
-                Self::ClientHost,
-                Self::ServerHost,
-                Self::Ceiling,
-                Self::Wall,
-            ])
+            .chain([Self::Bytes, Self::ClientCpu, Self::ServerCpu, Self::Delivery])
+            .chain(Self::of_hosts())
+            .chain([Self::ClientHost, Self::ServerHost, Self::Ceiling, Self::Wall])
+    }
+
+    /// The figures of hosts, in order.
+    pub fn of_hosts() -> impl Iterator<Item = Self> {
+        OfHost::ALL.into_iter().flat_map(|of| {
+            let sides = Whose::ALL.into_iter().filter(move |whose| of.is_of(*whose));
+            sides.map(move |whose| Self::Host(of, whose))
+        })
     }
 
     /// The figure of this key. A percentile may be written as it is printed: `p99.9`.
@@ -276,6 +426,10 @@ impl Figure {
             Self::ClientCpu => facts("cpu.client", "client CPU per response", Unit::Us, Some(Less)),
             Self::ServerCpu => facts("cpu.server", "server CPU per response", Unit::Us, Some(Less)),
             Self::Delivery => facts("events.delivery", "delivery", Unit::Share, Some(More)),
+            Self::Host(of, whose) => {
+                let (names, unit, better) = of.facts();
+                facts(of.key(), names[whose as usize], unit, better)
+            }
             Self::ClientHost => {
                 facts("host.client", "CPU states of the client's host", Unit::Count, None)
             }
@@ -293,6 +447,9 @@ impl Figure {
             Self::Rate => "rate/s",
             Self::ClientCpu => "client us",
             Self::ServerCpu => "server us",
+            Self::Host(OfHost::Received | OfHost::Sent, _) => "MB/s",
+            Self::Host(OfHost::LinkReceived | OfHost::LinkSent, _) => "link",
+            Self::Host(OfHost::Cores, _) => "cores",
             other => other.name(),
         }
     }
@@ -302,8 +459,11 @@ impl Figure {
         match self.unit() {
             Unit::Ns => show_ns(value),
             Unit::Percent => format!("{} %", show_part(value)),
-            Unit::Share => format!("{} %", show_at_least(100.0 * value)),
-            Unit::Bytes | Unit::BytesPerSecond => show_bytes(value),
+            // What is missing must not be rounded away.
+            Unit::Share if self == Self::Delivery => format!("{} %", show_at_least(100.0 * value)),
+            Unit::Share => format!("{} %", show_part(100.0 * value)),
+            Unit::Bytes => show_bytes(value),
+            Unit::BytesPerSecond => show_count(value / 1e6),
             _ => show_count(value),
         }
     }
@@ -325,7 +485,10 @@ impl Figure {
 
     /// A value of it with its unit.
     pub fn show(self, value: f64) -> String {
-        self.unit().show(value)
+        match self.unit() {
+            Unit::Share => self.cell(value),
+            unit => unit.show(value),
+        }
     }
 }
 
@@ -337,7 +500,11 @@ impl fmt::Display for Figure {
             Self::Status(_) => "status.",
             _ => "",
         };
-        f.pad(&format!("{prefix}{}", self.facts().key))
+        let side = match self {
+            Self::Host(_, whose) => format!(".{}", whose.key()),
+            _ => String::new(),
+        };
+        f.pad(&format!("{prefix}{}{side}", self.facts().key))
     }
 }
 

@@ -3,6 +3,7 @@
 //! Inside a virtual machine the figures of the driver mean nothing: the limit is what the provider
 //! sold. So the user may state it, for either side.
 
+use crate::figure::Whose;
 use crate::units::{UnitError, parse_count, parse_duration_ns};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -54,18 +55,9 @@ impl LinkLimits {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkChoice {
     /// The side that they are for; both when absent.
-    pub side: Option<LinkSide>,
+    pub side: Option<Whose>,
     /// The limits.
     pub limits: LinkLimits,
-}
-
-/// The side of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkSide {
-    /// The generator's host.
-    Client,
-    /// The server's host.
-    Server,
 }
 
 impl FromStr for LinkChoice {
@@ -77,8 +69,8 @@ impl FromStr for LinkChoice {
         let error = || UnitError::new(text, ACCEPTED, "25G or 'server=12.5G,1.8Mpps,burst 60s'");
         let (side, rest) = match text.split_once('=') {
             None => (None, text),
-            Some(("client", rest)) => (Some(LinkSide::Client), rest),
-            Some(("server", rest)) => (Some(LinkSide::Server), rest),
+            Some(("client", rest)) => (Some(Whose::Client), rest),
+            Some(("server", rest)) => (Some(Whose::Server), rest),
             Some(_) => return Err(error()),
         };
         let mut limits = LinkLimits::default();
@@ -119,8 +111,8 @@ mod tests {
         let read = |text: &str| text.parse::<LinkChoice>().map(|one| (one.side, one.limits));
         assert_eq!(read("25G"), Ok((None, limits(25_000_000_000, 0, 0))));
         let all = limits(12_500_000_000, 100_000, 60);
-        assert_eq!(read("server=12.5G,100kpps,burst 60s"), Ok((Some(LinkSide::Server), all)));
-        assert_eq!(read("client=100kpps"), Ok((Some(LinkSide::Client), limits(0, 100_000, 0))));
+        assert_eq!(read("server=12.5G,100kpps,burst 60s"), Ok((Some(Whose::Server), all)));
+        assert_eq!(read("client=100kpps"), Ok((Some(Whose::Client), limits(0, 100_000, 0))));
         assert_eq!(read("10Gbit/s").unwrap().1, limits(10_000_000_000, 0, 0));
         assert_eq!(read("10Gbps, burst 5m").unwrap().1, limits(10_000_000_000, 0, 300));
     }

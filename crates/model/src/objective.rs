@@ -6,7 +6,7 @@
 
 use crate::figure::{Better, Figure, Statistic};
 use crate::unit::Unit;
-use crate::units::{parse_duration_ns, parse_rate, show_count};
+use crate::units::{parse_duration_ns, parse_rate, parse_scaled, show_count};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -102,7 +102,8 @@ impl fmt::Display for Term {
             Unit::Us => f.write_str(&exact_ns(self.bound * 1e3)),
             Unit::Percent => write!(f, "{}%", self.bound),
             Unit::Share => write!(f, "{}%", self.bound * 100.0),
-            _ => f.write_str(&exact_rate(self.bound)),
+            Unit::Bytes => write!(f, "{}B", exact_count(self.bound)),
+            _ => f.write_str(&exact_count(self.bound)),
         }
     }
 }
@@ -124,11 +125,11 @@ fn exact_ns(value_ns: f64) -> String {
 }
 
 /// With a suffix only where that loses nothing.
-fn exact_rate(rate: f64) -> String {
+fn exact_count(count: f64) -> String {
     let suffixes = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
-    let fitting = suffixes.iter().find(|(scale, _)| rate >= *scale);
-    let short = fitting.map(|(scale, suffix)| format!("{}{suffix}", rate / scale));
-    short.filter(|text| parse_rate(text) == Ok(rate)).unwrap_or_else(|| rate.to_string())
+    let fitting = suffixes.iter().find(|(scale, _)| count >= *scale);
+    let short = fitting.map(|(scale, suffix)| format!("{}{suffix}", count / scale));
+    short.filter(|text| parse_scaled(text) == Some(count)).unwrap_or_else(|| count.to_string())
 }
 
 impl Objective {
@@ -204,8 +205,9 @@ impl FromStr for Term {
             |figure: &Figure| figure.better().is_some() && *figure != Figure::Ceiling;
         let figure = Figure::parse(figure.trim()).filter(can_be_bounded).ok_or_else(|| {
             let others = Figure::all().filter(can_be_bounded).filter(|one| !one.is_time());
-            let others: String = others.map(|one| format!(", {one}")).collect();
-            refused(text, &format!("{FIGURES}{others}"), EXAMPLE)
+            let others = Figure::keys(others);
+            let all = format!("{FIGURES}, {others}; SIDE is client or server");
+            refused(text, &all, EXAMPLE)
         })?;
         let bound = bound.trim();
         let is_upper = figure.better() == Some(Better::Less);
@@ -222,7 +224,10 @@ impl FromStr for Term {
             Unit::Us => parse_time(bound).map(|ns| ns / 1e3),
             Unit::Percent => parse_share(bound),
             Unit::Share => parse_share(bound).map(|percent| percent / 100.0),
-            _ => parse_rate(bound).ok(),
+            Unit::PerSecond if is_upper => parse_scaled(bound.strip_suffix("/s").unwrap_or(bound)),
+            Unit::PerSecond => parse_rate(bound).ok(),
+            Unit::Bytes => bound.strip_suffix('B').and_then(parse_scaled),
+            _ => parse_scaled(bound),
         };
         let (wrong, example) = match figure.unit() {
             Unit::Ns | Unit::Us => {
@@ -231,7 +236,14 @@ impl FromStr for Term {
             Unit::Percent | Unit::Share => {
                 ("needs a share from 0% to 100%, with its sign", "'errors<0.1%'")
             }
-            _ => ("needs a rate per second above zero, optionally with k, M or G", "'rate>=10k'"),
+            Unit::Bytes => ("needs bytes, optionally in kB, MB or GB", "'memory.server<512MB'"),
+            Unit::PerSecond if is_upper => {
+                ("needs a rate per second, optionally with k, M or G", "'interrupts.server<100k'")
+            }
+            Unit::PerSecond => {
+                ("needs a rate per second above zero, optionally with k, M or G", "'rate>=10k'")
+            }
+            _ => ("needs a number, optionally with k, M or G", "'cores.server<3.5'"),
         };
         let value = value.ok_or_else(|| refused(text, wrong, example))?;
         if relation == Relation::Below && value == 0.0 {
@@ -422,6 +434,14 @@ mod tests {
                    cpu.server<20us,events.delivery>=99.5%,service.p99_9<3ms,p99_99<250ns,\
                    status.4xx<=0%,good.p99<1ms,good.max<2s";
         assert_eq!(shown(all), all);
+        let of_hosts = "busy.server<80%,cores.client<=3.5,interrupts.server<100k,\
+                        listen.drops.server<=0,accept.queue.server<1k,memory.server<512MB,\
+                        link.sent.server<90%,fairness.server>=95%";
+        assert_eq!(shown(of_hosts), of_hosts);
+        assert_eq!(
+            shown("memory.server<1500B,packets.client<2k/s"),
+            "memory.server<1.5kB,packets.client<2k"
+        );
         assert_eq!(shown(" p99 < 2000us , rate > 1500/s"), "p99<2ms,rate>1.5k");
         let objective: Objective = "errors<0.5%,p99_9<2ms".parse().unwrap();
         assert_eq!(objective.terms()[0].bound, 0.5, "hundredths");
@@ -448,6 +468,12 @@ mod tests {
     fn what_is_wrong_is_told_with_an_example() {
         for (text, words) in [
             ("", &["empty"][..]),
+            ("busy.server<0.8", &["sign", "0% to 100%"]),
+            ("memory.client<1MB", &["no figure", "memory.SIDE"]),
+            ("memory.server<512", &["bytes", "memory.server<512MB"]),
+            ("received.client>1M", &["no figure"]),
+            ("fairness.server<90%", &["lower bound"]),
+            ("accept.queue.server<-1", &["needs a number"]),
             ("p99<2ms,", &["empty"]),
             ("p99", &["no < or >"]),
             ("p98<2ms", &["p98<2ms", "no figure", "p99_9"]),

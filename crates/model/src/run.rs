@@ -213,6 +213,10 @@ pub struct Point {
     pub residence: Option<Residence>,
     /// CPU cost.
     pub cpu: CpuCost,
+    /// What was read on the hosts of both sides in the window, by figure, in its unit; a figure
+    /// that was not read is absent. Where both sides are on one host they have the same values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<Figure, f64>,
     /// The generator's own loop.
     pub client_loop: LoopInfo,
     /// One entry per second.

@@ -96,7 +96,7 @@ pub struct Standings(BTreeMap<Figure, Standing>);
 impl Standings {
     /// The standing of a figure.
     pub fn of(&self, figure: Figure) -> &Standing {
-        self.0.get(&figure).unwrap_or(&Standing::Sound)
+        self.0.get(&figure.stands_with()).unwrap_or(&Standing::Sound)
     }
 
     /// Adds the result of one check for a figure.

@@ -4,9 +4,10 @@
 //! does not report is absent here.
 
 use crate::audit::{self, Account, Counts, Foreign, Latencies, Outcome, RateIs};
-use crate::figure::Figure;
+use crate::figure::{Figure, OfHost, Whose};
 use crate::verdict::Gate;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 crate::named! {
     /// A load generator that can run in place of our engine.
@@ -56,6 +57,9 @@ pub struct ToolRun {
     pub rate: Option<f64>,
     /// CPU time of both sides.
     pub cpu: ToolCost,
+    /// What was read on the hosts of both sides, as in a point of our own load.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<Figure, f64>,
     /// The checks of our own runs, as far as they apply to it.
     pub gates: Vec<Gate>,
 }
@@ -129,6 +133,9 @@ impl ToolRun {
             Figure::Rate => self.rate.filter(|_| self.rate_refuted().is_none()),
             Figure::ClientCpu => self.cpu.client_us_per_request,
             Figure::ServerCpu => self.cpu.server_us_per_request,
+            Figure::Host(OfHost::Cores, Whose::Client) => self.cpu.client_cpus,
+            Figure::Host(OfHost::Cores, Whose::Server) => self.cpu.server_cpus,
+            Figure::Host(..) => self.hosts.get(&figure).copied(),
             _ => {
                 let statistic = figure.statistic().filter(|_| figure.is_latency())?;
                 let is_refuted = self.refuted(statistic.key()).is_some();

@@ -60,7 +60,8 @@ pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
     if value > 0.0 && value <= RATE_MAX { Ok(value) } else { Err(error()) }
 }
 
-fn parse_scaled(text: &str) -> Option<f64> {
+/// A number that is not below zero, optionally with k, M or G.
+pub(crate) fn parse_scaled(text: &str) -> Option<f64> {
     let (number, suffix) = split_number(text)?;
     let scale = match suffix {
         "" => 1.0,

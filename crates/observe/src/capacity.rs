@@ -73,7 +73,7 @@ pub fn capacities<'a>(
     stated: Option<&LinkLimits>,
 ) -> Vec<Capacity<'a>> {
     let links = observed.links.as_deref().unwrap_or_default();
-    let carrier = carrier(nics, links).map(|link| &link.name);
+    let carrier = outward(nics, links).map(|link| &link.name);
     let of = |link: &'a LinkUse| match stated.filter(|_| carrier == Some(&link.name)) {
         Some(limits) => Some(Capacity {
             link,
@@ -100,7 +100,7 @@ pub fn capacities<'a>(
 /// The interface that moved most bytes of those with a device behind them and those that combine
 /// such. Bridges and virtual pairs may move more: what containers send each other stays on the
 /// host. If none of them moved any, as in the namespace of a container, the busiest but loopback.
-fn carrier<'a>(nics: &[Nic], links: &'a [LinkUse]) -> Option<&'a LinkUse> {
+pub(crate) fn outward<'a>(nics: &[Nic], links: &'a [LinkUse]) -> Option<&'a LinkUse> {
     let moved = |link: &LinkUse| link.rx_bytes_s + link.tx_bytes_s;
     let moving = || links.iter().filter(|link| link.name != "lo" && moved(link) > 0.0);
     let leads_out = |link: &&LinkUse| {

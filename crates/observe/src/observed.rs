@@ -70,6 +70,10 @@ pub struct Observed {
     pub server_quotas: Option<Vec<QuotaShare>>,
     /// TCP counters, increase over the window.
     pub tcp: Option<BTreeMap<String, u64>>,
+    /// Time between the two reads of `tcp`, seconds.
+    pub tcp_s: Option<f64>,
+    /// Open TCP connections of the network namespace, at most.
+    pub established: Option<u64>,
     /// Pressure stall time over window, by name.
     pub pressure: Option<BTreeMap<String, f64>>,
     /// Descriptors of the generator, at worst.
@@ -82,6 +86,8 @@ pub struct Observed {
     pub census: Option<SocketCensus>,
     /// Receive work by CPU.
     pub softnet: Option<Vec<SoftnetUse>>,
+    /// Time between its two reads, seconds.
+    pub softnet_s: Option<f64>,
     /// Device interrupts of the host.
     pub interrupts: Option<Vec<InterruptUse>>,
     /// Lowest clock seen of each CPU, as a share of its highest, by CPU; absent where the kernel
@@ -116,6 +122,8 @@ pub struct Observed {
     pub disk_busy: Option<f64>,
     /// Reclaim counters, increase over the window.
     pub memory: Option<BTreeMap<String, u64>>,
+    /// Resident memory of the server's processes together, at most.
+    pub server_bytes: Option<u64>,
     /// Figures of the server's runtime, change over the window.
     pub runtime: Option<BTreeMap<String, f64>>,
     /// Time that single requests may have lost on the server's host, by cause; retransmits are

@@ -14,6 +14,9 @@ use model::reading::{
 };
 use std::collections::BTreeMap;
 
+/// Resident memory of the server's processes, in the source of memory.
+pub(crate) const SERVER_BYTES: &str = "server.resident_bytes";
+
 /// What is kept while readings are taken in: except for series, its size does not depend on their
 /// number.
 #[derive(Default)]
@@ -38,6 +41,8 @@ pub(crate) struct Tracked {
     conntrack: Ends<Conntrack>,
     conntrack_most: u64,
     sockets: Option<BTreeMap<String, u64>>,
+    established: Option<u64>,
+    server_bytes: Option<u64>,
     doing: server::DoingSum,
     client_cpus: CpuSeries,
     server_cpus: CpuSeries,
@@ -104,6 +109,14 @@ impl Tracked {
                 if source == Values::SOCKETS {
                     keep_most(self.sockets.get_or_insert_default(), &values);
                 }
+                // States among counters.
+                let state = |of: &str, name| {
+                    values.get(name).filter(|_| source == of).and_then(Value::count)
+                };
+                let established = state(Values::TCP, "Tcp.CurrEstab");
+                self.established = self.established.max(established);
+                let server_bytes = state(Values::MEMORY, SERVER_BYTES);
+                self.server_bytes = self.server_bytes.max(server_bytes);
                 self.values.entry(source).or_default().add(at_ns, values);
             }
             Data::Inside(data) => {
@@ -132,6 +145,8 @@ impl Tracked {
             client_quotas: seen.client_quotas.between(quota_shares),
             server_quotas: seen.server_quotas.between(quota_shares),
             tcp: values(Values::TCP).and_then(|ends| ends.between(increase)),
+            tcp_s: values(Values::TCP).and_then(|ends| ends.between(|pair| pair.seconds)),
+            established: seen.established,
             pressure: values(Values::PRESSURE).and_then(|ends| ends.between(pressure_shares)),
             probe_cpus: seen.probe_cost.between(|pair| {
                 pair.last.cpu_ns.saturating_sub(pair.first.cpu_ns) as f64 / 1e9 / pair.seconds
@@ -144,6 +159,7 @@ impl Tracked {
             }),
             census: seen.census.finish(),
             softnet: (seen.softnet).between(|pair| network::softnet(pair, &seen.softnet_processed)),
+            softnet_s: seen.softnet.between(|pair| pair.seconds),
             interrupts: seen.interrupts.between(network::interrupts),
             clocks: seen.clocks.finish(),
             links: seen.links.between(network::links),
@@ -166,6 +182,7 @@ impl Tracked {
                     counters
                 },
             ),
+            server_bytes: seen.server_bytes,
             runtime: values(Values::SERVER_RUNTIME).and_then(|ends| ends.between(change)),
             lost: seen.lost.finish(clock_tick_ns),
             far: None,

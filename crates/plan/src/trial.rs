@@ -8,7 +8,8 @@ use crate::shape::Shape;
 use crate::url::{Scheme, Url, UrlError};
 use crate::usage::{Refusal, Usage};
 use crate::values::{self, Evidence, LinkText, Profiles};
-use model::link::{LinkSide, Links};
+use model::figure::Whose;
+use model::link::Links;
 use model::load::{
     DriverKind, EvidenceFrom, Level, Manner, Question, Retry, ServerProcess, Stop, Trial, Warmup,
 };
@@ -129,7 +130,7 @@ fn links(stated: &[LinkText], addresses: &[Address]) -> Result<Links, Usage> {
     let last = |side| stated.iter().rev().find(|one| one.side == side).map(|one| one.limits);
     let both = last(None);
     let of = |side| last(Some(side)).or(both);
-    Ok(Links { client: of(LinkSide::Client), server: of(LinkSide::Server) })
+    Ok(Links { client: of(Whose::Client), server: of(Whose::Server) })
 }
 
 /// Further evidence as requested, when there is a level to visit and a server to watch.

@@ -262,6 +262,7 @@ pub(crate) fn parse_as_everything(bytes: &[u8]) {
     let _ = memory::parse(bytes);
     let _ = memory::parse_events(bytes);
     let _ = memory::parse_limit(bytes);
+    let _ = memory::parse_resident(bytes);
     let _ = numa::parse(bytes);
     let _ = jvm::parse(bytes);
     let _ = server_runtime::parse(bytes);

@@ -5,9 +5,9 @@
 //! rates are per second unless the name says otherwise; [`columns`] documents each column.
 
 use crate::wording::{failed_gates, is_partial, unchecked_gates};
-use figures::book::{measured, of_points};
+use figures::book::{Entry, measured, of_points};
 use model::fanout::EventInfo;
-use model::figure::Statistic;
+use model::figure::{Figure, OfHost, Statistic, Whose};
 use model::histogram::Summary;
 use model::run::{Point, Run, StartInfo, TurnoverInfo};
 use model::tick::ErrorClass;
@@ -61,11 +61,10 @@ pub fn csv(run: &Run) -> String {
 pub fn columns() -> Vec<Column> {
     let mut columns = identity();
     columns.extend(load());
-    columns.extend(of_points().map(|(figure, entry)| {
-        let of = figure.statistic().map_or(String::new(), |of| format!("{}, ", of.name()));
-        let meaning = format!("{of}{}: {}", figure.unit().word(), entry.meaning);
-        of_point(figure.to_string(), meaning, move |p| measured(p, figure))
-    }));
+    // Those of hosts came later.
+    let (of_hosts, of_load): (Vec<_>, Vec<_>) =
+        of_points().partition(|(figure, _)| matches!(figure, Figure::Host(..)));
+    columns.extend(of_load.into_iter().map(of_book));
     columns.extend(requests());
     columns.extend(connections());
     for (prefix, of, pick) in OF_FIGURES {
@@ -82,7 +81,15 @@ pub fn columns() -> Vec<Column> {
     columns.extend(devices());
     let is_later = |class: &ErrorClass| !FIRST_CLASSES.contains(class);
     columns.extend(ErrorClass::ALL.into_iter().filter(is_later).map(errors_of));
+    columns.extend(of_hosts.into_iter().map(of_book));
     columns
+}
+
+/// A figure of the book, named by its key.
+fn of_book((figure, entry): (Figure, Entry)) -> Column {
+    let of = figure.statistic().map_or(String::new(), |of| format!("{}, ", of.name()));
+    let meaning = format!("{of}{}: {}", figure.unit().word(), entry.meaning);
+    of_point(figure.to_string(), meaning, move |p| measured(p, figure))
 }
 
 /// The classes of errors that had columns before others came.
@@ -264,11 +271,11 @@ fn cost() -> Vec<Column> {
         of_point("client_usr_us_per_request", "user CPU time of its workers per response", |p| {
             p.cpu.client_usr_us_per_request.and_then(finite)
         }),
-        of_point("client_cpus", "CPUs' worth of time used by the generator", |p| {
-            p.cpu.client_cpus.and_then(finite)
+        of_point("client_cpus", "the same as cores.client", |p| {
+            measured(p, Figure::Host(OfHost::Cores, Whose::Client))
         }),
-        of_point("server_cpus", "CPUs' worth of time used by the server", |p| {
-            p.cpu.server_cpus.and_then(finite)
+        of_point("server_cpus", "the same as cores.server", |p| {
+            measured(p, Figure::Host(OfHost::Cores, Whose::Server))
         }),
         of_point("turn_mean_ns", "mean turn of the generator's loop", |p| {
             p.client_loop.turn_mean_ns.and_then(finite)

@@ -22,6 +22,7 @@ use model::facts::{
     ProcessFacts, ServerFacts, Unreadable,
 };
 use model::fanout::{Delivery, EventInfo, Subscribers};
+use model::figure::{Figure, OfHost, Whose};
 use model::histogram::{Histogram, Summary};
 use model::load::LoadModel;
 use model::load::{
@@ -258,6 +259,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         latency_punctual_ns: None,
         latency_at_least_ns: None,
         residence: None,
+        hosts: on_one_host(scene, connections),
         in_flight: InFlight {
             mean: Some(f64::from(connections) * 0.998),
             first: Some(f64::from(connections) * 0.998),
@@ -290,6 +292,33 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         verdict: verdict(Named::None, Side::None, "no wall at this level", Confidence::Unknown),
     };
     (point, latency)
+}
+
+/// What is read where both sides are on one host.
+fn on_one_host(scene: &Scene, connections: u32) -> BTreeMap<Figure, f64> {
+    let rate = scene.rate(connections);
+    let cpus = (scene.client_us + scene.server_us) * rate / 1e6;
+    let read = |of: OfHost| match of {
+        OfHost::Busy => Some(cpus / f64::from(CPUS)),
+        OfHost::Busiest => Some((cpus / 3.0).min(0.998)),
+        OfHost::Received | OfHost::Sent => Some(rate * (133.0 + 61.0 + 2.0 * 52.0)),
+        OfHost::Packets => Some(rate * 4.0),
+        OfHost::Interrupts => Some(1_240.0),
+        OfHost::SoftirqSqueezes => Some(3.5),
+        OfHost::SoftirqDrops | OfHost::AcceptOverflows | OfHost::ListenDrops => Some(0.0),
+        OfHost::AcceptQueue => Some(7.0),
+        OfHost::Established => Some(2.0 * f64::from(connections)),
+        OfHost::Resent => Some(0.0),
+        OfHost::Memory => Some(41.5e6),
+        // CPU time is in the costs, the speed of loopback has no limit, and the rest was not read.
+        _ => None,
+    };
+    let is_watched = |whose| whose == Whose::Client || scene.is_watched;
+    let figures = Figure::of_hosts().filter_map(|figure| match figure {
+        Figure::Host(of, whose) if is_watched(whose) => Some((figure, read(of)?)),
+        _ => None,
+    });
+    figures.collect()
 }
 
 fn load_info(connections: u32, duration_s: f64) -> LoadInfo {

@@ -75,7 +75,7 @@ fn figures_page() -> String {
     let mut text = format!("# Figures\n\n{}\n\n", wrapped(about));
     text += "| figure | unit | better | meaning | gates that strike it |\n|---|---|---|---|---|\n";
     for (figure, entry) in of_points() {
-        let gates = GATES.iter().filter(|gate| gate.strikes.contains(&figure));
+        let gates = GATES.iter().filter(|gate| gate.strikes.contains(&figure.stands_with()));
         let gates: Vec<&str> = gates.map(|gate| gate.id.name()).collect();
         let better = match figure.better() {
             Some(Better::More) => "more",

@@ -68,3 +68,25 @@ fn a_ramp_says_which_level_decides() {
     assert!(why.contains("connections"), "{why}");
     assert_eq!(code, 3);
 }
+
+#[test]
+fn figures_of_hosts_are_bounded_like_others() {
+    let _turn = turn();
+    let server = Server::start("target-sink", &SLOW);
+    let url = server.url("/read");
+    let load = ["load", &url, "-c", "4", "-d", "1s", "--warmup", "100ms", "--json", "--expect"];
+    let expecting = |expect: &str| run(&[&load[..], &[expect]].concat());
+    let said = expecting("memory.server<10GB,cores.server<100,accept.queue.server<100k");
+    let record = said.record();
+    let terms = record["expectations"].as_array().unwrap();
+    assert!(terms.iter().all(|term| term["met"] == true), "{terms:?}");
+    let hosts = &record["points"][0]["hosts"];
+    assert_eq!(terms[0]["measured"], hosts["memory.server"]);
+    assert!(hosts["memory.server"].as_f64().unwrap() > 100e3, "{hosts}");
+    assert!(hosts["sent.server"].as_f64().unwrap() > 1e3, "over loopback: {hosts}");
+    let said = expecting("memory.server<1B,link.sent.server<50%");
+    assert_eq!(said.code, 3);
+    assert!(said.stderr.contains("memory.server<1B missed: measured"), "{}", said.stderr);
+    let open = "link.sent.server<50% undecided: server link sending: not read in the window";
+    assert!(said.stderr.contains(open), "{}", said.stderr);
+}

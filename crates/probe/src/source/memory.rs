@@ -5,7 +5,8 @@
 //! (`workingset_refault_*`), swapping, major faults, and kills (`mm/vmstat.c`). Of the group, with
 //! `server.` before the name: `usage_bytes` and `limit_bytes`; version 1 counts `failcnt`, how
 //! often the limit was hit, version 2 counts `events_high`, `events_max`, `events_oom` and
-//! `events_oom_kill`.
+//! `events_oom_kill`. `resident_bytes` is the resident memory of the server's processes together
+//! (`VmRSS` of `/proc/PID/status`); what they share counts for each.
 //!
 //! Caveats. vmstat is host-wide. Usage includes the page cache and is a gauge. Without a limit
 //! there is no `limit_bytes`. A group above may have the limit that counts; it is not read here.
@@ -14,7 +15,9 @@
 use super::{Round, Scope, Source};
 use crate::cgroup_path::{self, Group};
 use crate::kernel_file::KernelFile;
+use crate::process;
 use crate::scan::{self, ParseError};
+use crate::tree::Tree;
 use model::facts::Unreadable;
 use model::maps::IntoMap;
 use model::metric::Declaration;
@@ -23,6 +26,7 @@ use model::root::Root;
 use model::unit::Unit;
 use model::units::NS_PER_S;
 use std::collections::BTreeMap;
+use std::fs;
 
 /// The names of vmstat that are kept start with one of these.
 const NAMES: [&[u8]; 9] = [
@@ -83,13 +87,25 @@ pub fn parse_limit(bytes: &[u8]) -> Result<Option<u64>, ParseError> {
     }
 }
 
+/// Resident memory in a `status` file, bytes; what has ended has none.
+pub fn parse_resident(bytes: &[u8]) -> Option<u64> {
+    let kilobytes = process::parse_status(bytes, "VmRSS")?.strip_suffix(b"kB")?;
+    scan::number(kilobytes.trim_ascii())?.checked_mul(1024)
+}
+
+/// Resident memory of all processes of the server's tree; nothing when none is left.
+fn resident(root: &Root, tree: &Tree) -> Option<u64> {
+    let of = |pid: &u32| parse_resident(&fs::read(root.process(*pid, "status")).ok()?);
+    tree.pids().iter().filter_map(of).reduce(u64::saturating_add)
+}
+
 /// What the figures are.
 pub(super) fn declared() -> Declaration {
-    Declaration::new(Values::MEMORY, "/proc/vmstat and memory of its cgroup")
+    Declaration::new(Values::MEMORY, "/proc/vmstat, /proc/PID/status and memory of its cgroup")
         .max(
             "server.{what}_bytes",
             Unit::Bytes,
-            "Memory of the innermost control group of the server.",
+            "Memory of the innermost control group of the server; resident: of its processes.",
         )
         .counter("server.{event}", Unit::Count, "Times the memory limit of the server acted.")
         .counter("{name}", Unit::Count, "Reclaim of memory, host-wide.")
@@ -172,6 +188,8 @@ impl Source for Memory {
             if let Some(files) = &mut self.server {
                 files.read(&mut all)?;
             }
+            let resident = resident(&self.root, tree);
+            all.extend(resident.map(|bytes| ("server.resident_bytes".to_string(), bytes)));
         }
         Ok(Data::values(Values::MEMORY, all))
     }
@@ -181,7 +199,6 @@ impl Source for Memory {
 mod tests {
     use super::*;
     use crate::testing::{Folder, fixture};
-    use crate::tree::Tree;
 
     #[test]
     fn reclaim_only() {
@@ -247,6 +264,9 @@ mod tests {
         let all = read(&second);
         assert_eq!((all["server.usage_bytes"], all["server.events_max"]), (4096, 5));
         assert!(!all.contains_key("server.limit_bytes"));
+        assert!(!all.contains_key("server.resident_bytes"), "no process was read");
+        second.write("proc/7/status", "Name:\tserver\nVmHWM:\t   5124 kB\nVmRSS:\t   5120 kB\n");
+        assert_eq!(read(&second)["server.resident_bytes"], 5120 * 1024);
     }
 
     #[test]

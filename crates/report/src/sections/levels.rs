@@ -7,7 +7,7 @@ use crate::wording::{
     asked_rate, cell, count, failed, is_partial, mark_of, missing_cell, mixed_cost, ns, or_dash,
     point_mark, rate_of, struck_phrases, wall_mark, wall_phrase,
 };
-use figures::book::OF_LEVELS;
+use figures::book::{OF_LEVELS, Place, measured};
 use figures::value_in;
 use model::claim::Claim;
 use model::figure::Figure;
@@ -52,11 +52,13 @@ impl About {
 /// A column and how to fill it.
 struct LevelColumn {
     column: Column,
+    /// The figure of a host that it shows.
+    of_host: Option<Figure>,
     cell: Box<dyn Fn(Account<'_>) -> String>,
 }
 
 fn filled(column: Column, cell: impl Fn(Account<'_>) -> String + 'static) -> LevelColumn {
-    LevelColumn { column, cell: Box::new(cell) }
+    LevelColumn { column, of_host: None, cell: Box::new(cell) }
 }
 
 /// A row for each level that has what the table is about: its load, the figures of the book, and
@@ -84,9 +86,11 @@ pub(crate) fn phrases(point: &Point) -> Vec<String> {
     let named = columns.iter().filter(|column| !column.column.title.is_empty());
     let phrase = |column: &LevelColumn| {
         let (title, cell) = (&column.column.title, (column.cell)(*of));
-        match title.strip_suffix("/s") {
-            Some(name) => format!("{name} {cell}/s"),
-            None => format!("{title} {cell}"),
+        let of_host = column.of_host.and_then(|figure| Some((figure, measured(point, figure)?)));
+        match (of_host, title.strip_suffix("/s")) {
+            (Some((figure, value)), _) => format!("{} {}", figure.name(), figure.show(value)),
+            (None, Some(name)) => format!("{name} {cell}/s"),
+            (None, None) => format!("{title} {cell}"),
         }
     };
     named.map(phrase).collect()
@@ -122,7 +126,7 @@ fn figure_columns(rows: &[Account<'_>], about: About, detail: Detail) -> Vec<Lev
     let words = rows.first().map(|of| of.words());
     let (mut columns, mut has_times) = (Vec::new(), false);
     for place in OF_LEVELS.iter().filter(|place| is_full(detail) || !place.is_detail) {
-        let figure = place.figure;
+        let figure = shown_at(place, rows);
         let is_there = |of: &Account<'_>| value_in(*of, figure).is_some();
         if place.rank > 0 && !rows.iter().any(is_there) {
             continue;
@@ -136,10 +140,12 @@ fn figure_columns(rows: &[Account<'_>], about: About, detail: Detail) -> Vec<Lev
         };
         has_times |= figure.is_time();
         let column = Column::numbers(&title).rank(place.rank);
-        columns.push(filled(column, move |of| match of.point.is_held() {
+        let filled_column = filled(column, move |of| match of.point.is_held() {
             true if figure == Figure::Rate => count(of.point.connections.opened),
             _ => cell(of, figure),
-        }));
+        });
+        let of_host = Some(figure).filter(|one| matches!(one, Figure::Host(..)));
+        columns.push(LevelColumn { of_host, ..filled_column });
         if figure == Figure::Rate && about == About::Requests && !is_full(detail) {
             let rates = rows.iter().filter_map(|of| rate_of(of.point));
             let most = rates.max_by(f64::total_cmp).unwrap_or(0.0).max(1.0);
@@ -149,6 +155,13 @@ fn figure_columns(rows: &[Account<'_>], about: About, detail: Detail) -> Vec<Lev
         }
     }
     columns
+}
+
+/// The figure that a place shows of these rows: of two, the one that is larger at any of them.
+fn shown_at(place: &Place, rows: &[Account<'_>]) -> Figure {
+    let values = |figure| rows.iter().filter_map(move |of| measured(of.point, figure));
+    let most = |figure| values(figure).max_by(f64::total_cmp);
+    place.or.filter(|or| most(*or) > most(place.figure)).unwrap_or(place.figure)
 }
 
 /// Columns of a bar.
