@@ -13,19 +13,19 @@ use model::verdict::CeilingKind;
 use model::visit::{best_point, rate_asked};
 use std::collections::BTreeMap;
 
-/// The figures of a visit that are compared with those of other visits. What is not valid or is not
-/// known is left out; a percentile that falls among the requests without a good response is known
-/// from below, and has the least that it can be ([`bounds`]). All are above zero, except a rate of
-/// zero that was measured ([`is_nothing`]).
+/// The figures of a visit that can be compared with those of other visits. What is not valid or is
+/// not known is left out; a percentile that falls among the requests without a good response is
+/// known from below, and has the least that it can be ([`bounds`]). All are above zero, except a
+/// rate of zero that was measured ([`is_nothing`]) and figures that count what may not happen.
 pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
     if let Some(tool) = &of.tool {
         let value = |figure| {
             let value = tool.figure(figure)?;
-            (is_valid(value) || is_nothing_of_tool(tool, figure)).then_some((figure, value))
+            (is_valid(value, figure) || is_nothing_of_tool(tool, figure)).then_some((figure, value))
         };
-        return Figure::COMPARED.into_iter().filter_map(value).into_map();
+        return Figure::of_visits().filter_map(value).into_map();
     }
-    best_point(of).map(|(_, point)| of_point(point, &Figure::COMPARED)).unwrap_or_default()
+    best_point(of).map(|(_, point)| of_point(point, Figure::of_visits())).unwrap_or_default()
 }
 
 /// The levels of a visit, by their figures; empty for one level, for a search, whose trials are
@@ -33,8 +33,8 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
 pub fn levels(of: &Record) -> Vec<LevelSeen> {
     let seen = |point: &Point| LevelSeen {
         load: point.asked_size(),
-        figures: of_point(point, &Figure::OF_LEVELS),
-        bounds: bounds_of(point, &Figure::OF_LEVELS),
+        figures: of_point(point, Figure::OF_LEVELS.into_iter()),
+        bounds: bounds_of(point, Figure::OF_LEVELS.into_iter()),
     };
     if of.tool.is_some() || of.search.is_some() {
         return Vec::new();
@@ -45,17 +45,17 @@ pub fn levels(of: &Record) -> Vec<LevelSeen> {
 }
 
 /// These figures of a point, as far as they are valid and known.
-fn of_point(point: &Point, figures: &[Figure]) -> BTreeMap<Figure, f64> {
+fn of_point(point: &Point, figures: impl Iterator<Item = Figure>) -> BTreeMap<Figure, f64> {
     let known = |figure| measured(point, figure).filter(|_| !is_unknown(point, figure));
-    let value = |figure: &Figure| {
-        let value = least_of(point, *figure).or_else(|| known(*figure))?;
-        (is_valid(value) || is_nothing(point, *figure)).then_some((*figure, value))
+    let value = |figure: Figure| {
+        let value = least_of(point, figure).or_else(|| known(figure))?;
+        (is_valid(value, figure) || is_nothing(point, figure)).then_some((figure, value))
     };
-    figures.iter().filter_map(value).into_map()
+    figures.filter_map(value).into_map()
 }
 
-fn is_valid(value: f64) -> bool {
-    value.is_finite() && value > 0.0
+fn is_valid(value: f64, figure: Figure) -> bool {
+    value.is_finite() && (value > 0.0 || figure.has_zero() && value == 0.0)
 }
 
 /// Whether a figure is a rate of zero that was measured: requests, connections of devices or
@@ -82,16 +82,19 @@ pub fn bounds(of: &Record) -> BTreeMap<Figure, (f64, Option<f64>)> {
     if of.tool.is_some() {
         return BTreeMap::new();
     }
-    best_point(of).map(|(_, point)| bounds_of(point, &Figure::COMPARED)).unwrap_or_default()
+    best_point(of).map(|(_, point)| bounds_of(point, Figure::of_visits())).unwrap_or_default()
 }
 
-fn bounds_of(point: &Point, figures: &[Figure]) -> BTreeMap<Figure, (f64, Option<f64>)> {
-    let bound = |figure: &Figure| match (least_of(point, *figure), point.main().standing(*figure)) {
-        (Some(least), _) => Some((*figure, (least, None))),
-        (None, Standing::Bounded { low, high, .. }) => Some((*figure, (low, high))),
+fn bounds_of(
+    point: &Point,
+    figures: impl Iterator<Item = Figure>,
+) -> BTreeMap<Figure, (f64, Option<f64>)> {
+    let bound = |figure: Figure| match (least_of(point, figure), point.main().standing(figure)) {
+        (Some(least), _) => Some((figure, (least, None))),
+        (None, Standing::Bounded { low, high, .. }) => Some((figure, (low, high))),
         (None, _) => None,
     };
-    figures.iter().filter_map(bound).into_map()
+    figures.filter_map(bound).into_map()
 }
 
 /// Whether the rate of a visit is only a lower bound of what the server can do: the generator was
@@ -108,7 +111,7 @@ pub fn is_at_least(of: &Record) -> bool {
 /// a good response, which rank as slower than all others: the largest time that the record has
 /// below it, 0 without any. Nothing where it does not, or where gates struck all times.
 pub fn least_of(point: &Point, figure: Figure) -> Option<f64> {
-    let statistic = figure.statistic()?;
+    let statistic = figure.statistic().filter(|_| figure.is_latency())?;
     let times = point.main_times().filter(|times| times.at(statistic).is_none())?;
     let quantile = statistic.quantile()?;
     let mean = point.main().standing(Figure::MEAN);

@@ -18,6 +18,7 @@ use model::unit::Unit;
 use model::verdict::{Ceiling, IntervalKind, Named as Verdict};
 use model::visit::{best_point, failures_of};
 use std::collections::BTreeMap;
+use trials::experiment::further;
 
 /// Figures of a cell or a run, by name.
 pub type Named = BTreeMap<String, Value>;
@@ -47,7 +48,7 @@ impl ResultFigures {
             }
         }
         let mut contrasts: BTreeMap<String, BTreeMap<String, Named>> = BTreeMap::new();
-        for one in &of.contrasts {
+        for one in of.contrasts.iter().chain(&further(of)) {
             let by_figure = contrasts.entry(one.cell.clone()).or_default();
             let cells = [&one.cell, &one.baseline];
             let bounded = cells.map(|cell| bounded(of, records, cell, one.figure));
@@ -102,7 +103,7 @@ fn of_cell(of: &Experiment, name: &str, records: &[Option<Record>]) -> Named {
         return of_record(only);
     }
     let mut named = Named::new();
-    for figure in OF_POINT {
+    for figure in of_point() {
         let values = measured.iter().filter_map(|record| known(single(record, figure)));
         named.insert(figure.to_string(), over_visits(of, name, figure, values.collect()));
     }
@@ -121,7 +122,12 @@ fn of_document(of: &Experiment, name: &str, why: &str) -> Named {
     if visits.is_empty() {
         return named;
     }
-    for figure in Figure::COMPARED {
+    let is_kept = |figure: &Figure| {
+        let has =
+            |one: &&VisitSeen| one.figures.contains_key(figure) || one.bounds.contains_key(figure);
+        Figure::COMPARED.contains(figure) || visits.iter().any(has)
+    };
+    for figure in Figure::of_visits().filter(is_kept) {
         let value = |visit: &&VisitSeen| {
             let bounds = visit.bounds.get(&figure);
             // Older documents have only the bounds of what is known from below.
@@ -157,11 +163,12 @@ fn why_none<'a>(visits: impl Iterator<Item = &'a CellResult>) -> String {
 }
 
 /// The figures of a run that are numbers over its best point.
-const OF_POINT: [Figure; 6] =
-    [Figure::Rate, Figure::P50, Figure::P99, Figure::P99_9, Figure::ClientCpu, Figure::ServerCpu];
+fn of_point() -> impl Iterator<Item = Figure> {
+    Figure::of_visits().chain([Figure::P99_9])
+}
 
 fn unknown(why: &str) -> Named {
-    let all = OF_POINT.into_iter().chain([Figure::Errors, Figure::Wall]);
+    let all = of_point().chain([Figure::Errors, Figure::Wall]);
     all.map(|figure| (figure.to_string(), Value::Unknown(why.to_string()))).into_map()
 }
 
@@ -292,7 +299,7 @@ fn walls(records: &[&Record]) -> Value {
 /// The figures of a single run.
 pub fn of_record(of: &Record) -> Named {
     let mut named = Named::new();
-    for figure in OF_POINT {
+    for figure in of_point() {
         named.insert(figure.to_string(), single(of, figure));
     }
     named.insert("errors".to_string(), errors_over(&[of]));
@@ -302,8 +309,8 @@ pub fn of_record(of: &Record) -> Named {
 
 fn single(of: &Record, figure: Figure) -> Value {
     if let Some(tool) = &of.tool {
-        let is_one =
-            |value: &f64| value.is_finite() && (*value > 0.0 || is_nothing_of_tool(tool, figure));
+        let has_zero = figure.has_zero() || is_nothing_of_tool(tool, figure);
+        let is_one = |value: &f64| value.is_finite() && (*value > 0.0 || has_zero);
         let value = tool.figure(figure).filter(is_one);
         return reported(tool, value.map(|value| alone(value, figure.unit())));
     }
@@ -313,7 +320,8 @@ fn single(of: &Record, figure: Figure) -> Value {
     if let Some(least) = least_of(point, figure) {
         return from_below(least, figure.unit());
     }
-    let is_one = |value: &f64| value.is_finite() && (*value > 0.0 || is_nothing(point, figure));
+    let has_zero = figure.has_zero() || is_nothing(point, figure);
+    let is_one = |value: &f64| value.is_finite() && (*value > 0.0 || has_zero);
     let Some(value) = measured(point, figure).filter(is_one) else {
         return Value::Unknown(why_absent(point, figure));
     };
@@ -347,6 +355,7 @@ fn why_absent(point: &Point, figure: Figure) -> String {
         Figure::ServerCpu if point.main().costs().1.is_none() => {
             "the server was not observed".to_string()
         }
+        Figure::Host(..) => "it was not read".to_string(),
         _ if figure.is_latency() && point.main_times().is_some() => TOO_FEW.to_string(),
         _ => "it was not measured".to_string(),
     }

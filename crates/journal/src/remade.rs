@@ -17,6 +17,7 @@ use crate::folder::EntryFolder;
 use crate::language::{Path, Quantity, Truth, Value, shown_value};
 use crate::world::World;
 use model::experiment::{CellSummary, Experiment};
+use model::figure::Figure;
 use model::maps::IntoMap;
 use model::run::{Record, Run};
 use run::Again;
@@ -281,7 +282,13 @@ fn each(path: &str, was: &Named, now: Option<&Named>, open: &dyn Fn(&str) -> Why
         };
         Line { about: format!("{path}.{name}"), value: shown_value(was), outcome }
     };
-    was.iter().map(line).collect()
+    was.iter().filter(|(name, was)| !is_newer(name, was)).map(line).collect()
+}
+
+/// Whether it is a figure of a host that an older record does not have: its readings may.
+fn is_newer(name: &str, was: &Value) -> bool {
+    let is_of_host = matches!(Figure::parse(name), Some(Figure::Host(..)));
+    is_of_host && matches!(was, Value::Unknown(_))
 }
 
 /// The outcome of what is the same, unless it was compared with itself.

@@ -294,14 +294,16 @@ impl Figure {
         [Self::Rate, Self::P50, Self::P99, Self::ClientCpu, Self::ServerCpu];
 
     /// The figures of levels that are compared with the same levels of other visits.
-    pub const OF_LEVELS: [Self; 7] = [
+    pub const OF_LEVELS: [Self; 9] = [
         Self::Rate,
         Self::Bytes,
+        Self::Host(OfHost::LinkReceived, Whose::Client),
         Self::P50,
         Self::P95,
         Self::P99,
         Self::ClientCpu,
         Self::ServerCpu,
+        Self::Host(OfHost::Cores, Whose::Server),
     ];
 
     /// The figures of a visit that the document of an experiment keeps: those that are compared,

@@ -84,9 +84,7 @@ impl DesignText {
         number("warmup_visits", self.warmup_visits, 0..=BLOCKS_MAX)?;
         let order = word("order", &self.order, &ORDERS)?;
         let restart = word("restart", &self.restart, &RESTARTS)?;
-        let keys = Figure::COMPARED.map(|one| one.to_string());
-        let figures: Vec<_> = keys.iter().map(String::as_str).zip(Figure::COMPARED).collect();
-        let figure = word("figure", &self.figure, &figures)?;
+        let figure = compared(&self.figure)?;
         let factors = match &self.fraction {
             Some(text) => factors::halve(text, cells, factors)?,
             None => factors,
@@ -145,6 +143,18 @@ pub(crate) fn keep_only(design: &mut Design, is_kept: &[bool]) {
     factors::keep_only(&mut design.factors, is_kept);
     // What is left is no longer the half that it was.
     design.fraction = None;
+}
+
+/// The figure that an experiment is about.
+fn compared(key: &str) -> Result<Figure, String> {
+    let figure = Figure::parse(key).filter(|figure| Figure::of_visits().any(|one| one == *figure));
+    figure.ok_or_else(|| {
+        let keys = Figure::keys(Figure::of_visits());
+        format!(
+            "figure is '{key}', but must be one of {keys} (SIDE is client or server); for example \
+             figure = \"p50\""
+        )
+    })
 }
 
 /// A whole number within bounds.
@@ -307,7 +317,7 @@ mod tests {
             ("blocks = 1001", "1 to 1000"),
             ("order = \"latin\"", "random, abba or plan"),
             ("baseline = \"c\"", "cells are a; b"),
-            ("figure = \"p98\"", "rate, p50, p99, cpu.client or cpu.server"),
+            ("figure = \"p98\"", "rate, p50, p99, cpu.client, cpu.server, p90"),
             ("same_within = \"2\"", "\"2%\""),
             ("precision = \"0%\"", "\"2%\""),
             ("budget = \"soon\"", "a duration"),

@@ -54,6 +54,7 @@ pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSee
         Analysis { hosts, visits: visits.iter().map(seen).collect(), ..Analysis::default() };
     let Some(design) = design else { return Found { analysis: whole, ..Found::default() } };
     let (counted, excluded) = counted(design, visits);
+    let counted = with_only(counted, |figure| is_shown(design, figure));
     let block = counted.iter().filter_map(|visit| visit.block).max().unwrap_or(0);
     let compared = compare(design, &counted, Rules::of(design, block));
     let analysis = Analysis {
@@ -95,6 +96,41 @@ pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
     Experiment { summaries, contrasts, levels, analysis: Some(analysis), ..of }
 }
 
+/// Each cell against the baseline by those figures of the visits that the document has no contrasts
+/// of. They follow from the figures of its visits, and the risk of one figure does not depend on
+/// which others are compared, so the document keeps only those that its tables show and the one
+/// that the plan asks about.
+pub fn further(of: &Experiment) -> Vec<experiment::Contrast> {
+    let (Some(design), Some(analysis)) = (&of.design, &of.analysis) else { return Vec::new() };
+    let visits = analysis.visits.iter().map(|seen| Visited {
+        cell: &seen.cell,
+        block: seen.block,
+        figures: seen.figures.clone(),
+        bounds: seen.bounds.clone(),
+        conditions: seen.conditions.clone(),
+        ..Visited::default()
+    });
+    let visits: Vec<Visited<'_>> = visits.collect();
+    let (counted, _) = counted(design, &visits);
+    let is_there = |figure| of.contrasts.iter().any(|one| one.figure == figure);
+    let counted = with_only(counted, |figure| !is_there(figure));
+    let block = counted.iter().filter_map(|visit| visit.block).max().unwrap_or(0);
+    compare(design, &counted, Rules::of(design, block)).contrasts
+}
+
+/// Whether the document has contrasts of a figure: its tables show them, or its plan asks.
+fn is_shown(design: &Design, figure: Figure) -> bool {
+    Figure::COMPARED.contains(&figure) || figure == design.figure
+}
+
+/// The visits with some of their figures.
+fn with_only<'a>(mut visits: Vec<Visited<'a>>, keep: impl Fn(Figure) -> bool) -> Vec<Visited<'a>> {
+    for visit in &mut visits {
+        visit.figures.retain(|figure, _| keep(*figure));
+    }
+    visits
+}
+
 /// The load of the point that the figures of a visit are of.
 pub(crate) fn load(of: &Record) -> Option<u64> {
     best_point(of).map(|(_, point)| point.asked_size())
@@ -103,6 +139,7 @@ pub(crate) fn load(of: &Record) -> Option<u64> {
 /// Why an experiment may end after a block: everything its design asks for is known.
 pub fn enough(design: &Design, visits: &[Visited<'_>], block: u32) -> Option<Ended> {
     let (counted, _) = counted(design, visits);
+    let counted = with_only(counted, |figure| figure == design.figure);
     let rules = Rules::of(design, block);
     let contrasts = compare(design, &counted, rules).contrasts;
     let main: Vec<_> = contrasts.iter().filter(|one| one.figure == design.figure).collect();

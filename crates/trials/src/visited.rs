@@ -11,7 +11,7 @@ pub struct Visited<'a> {
     pub cell: &'a str,
     /// Its block: 0 is the warm-up; none without a design.
     pub block: Option<u32>,
-    /// Its figures, above zero, except a rate of zero that was measured.
+    /// Its figures; one that is zero has no ratio.
     pub figures: BTreeMap<Figure, f64>,
     /// Lowest and highest value of those of which only bounds are known; a figure that is known
     /// from below has no highest.

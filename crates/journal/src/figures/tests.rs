@@ -4,6 +4,7 @@ use super::*;
 use crate::fixture::{experiment, measured, record, visit};
 use model::analysis::{Analysis, Conditions, LevelSeen};
 use model::experiment::{CellSummary, Conclusion};
+use model::figure::{OfHost, Whose};
 
 fn figure(of: &ResultFigures, cell: &str, name: &str) -> Quantity {
     match &of.cells[cell][name] {
@@ -346,5 +347,63 @@ fn a_level_has_its_ratio_and_its_medians_under_its_load() {
     let figures = ResultFigures::of(&of, &[]);
     for load in ["p99.at.64", "p99.at.all"] {
         assert!(matches!(&figures.contrasts["b"][load]["ratio"], Value::Unknown(_)), "{load}");
+    }
+}
+
+/// One visit of a cell, as the document has it.
+fn seen(cell: &str, block: u32, figures: &[(Figure, f64)]) -> VisitSeen {
+    VisitSeen {
+        cell: cell.to_string(),
+        block: Some(block),
+        figures: figures.iter().copied().collect(),
+        bounds: BTreeMap::new(),
+        rate_is_at_least: false,
+        load: None,
+        levels: Vec::new(),
+        conditions: Conditions::default(),
+        wall: None,
+    }
+}
+
+#[test]
+fn figures_of_hosts_are_those_of_cells_and_have_contrasts() {
+    let of_host = |of| Figure::Host(of, Whose::Server);
+    let (busy, queue) = (of_host(OfHost::Busy), of_host(OfHost::AcceptQueue));
+    let cells = ["a", "b"].into_iter().flat_map(|cell| (1..=3).map(move |at| measured(cell, at)));
+    let mut of = experiment(cells.collect());
+    let share = |cell: &str| if cell == "a" { 0.4 } else { 0.2 };
+    let records: Vec<Option<Record>> = of
+        .cells
+        .iter()
+        .map(|cell| {
+            let mut record = record(100.0);
+            record.points[0].hosts = [(busy, share(&cell.name)), (queue, 0.0)].into();
+            Some(record)
+        })
+        .collect();
+    let design = serde_json::json!({
+        "cells": ["a", "b"], "blocks": 3, "order": "plan", "seed": 1, "baseline": "a",
+        "figure": "rate", "same_within": 0.02, "precision": null, "until_decided": false,
+        "budget_ns": null, "pause_ns": 0, "restart": "cell", "warmup_visits": 0,
+    });
+    of.design = Some(serde_json::from_value(design).unwrap());
+    let visits = of.cells.iter().map(|cell| {
+        let block = cell.block.unwrap();
+        seen(&cell.name, block, &[(busy, share(&cell.name)), (queue, 0.0)])
+    });
+    of.analysis = Some(Analysis { visits: visits.collect(), ..Analysis::default() });
+    let no_records = vec![None; of.cells.len()];
+    for records in [records, no_records] {
+        let figures = ResultFigures::of(&of, &records);
+        assert_eq!(figure(&figures, "b", "busy.server").value, 0.2);
+        assert_eq!(figure(&figures, "a", "accept.queue.server").value, 0.0, "zero was read");
+        assert!(!why(&figures, "a", "memory.server").is_empty(), "it was not read");
+        let contrast = &figures.contrasts["b"];
+        let Value::Quantity(ratio) = contrast["busy.server"]["ratio"] else {
+            panic!("{contrast:?}")
+        };
+        assert!((ratio.value - 0.5).abs() < 1e-9, "{ratio:?}");
+        let zero = &contrast["accept.queue.server"]["ratio"];
+        assert!(matches!(zero, Value::Unknown(_)), "{zero:?}");
     }
 }

@@ -22,7 +22,7 @@ fn why(line: &Line) -> &str {
 #[test]
 fn without_raw_readings_nothing_is_told_to_be_the_same() {
     let made = made("remade-readings", of_rate(100.0, "6.1"));
-    assert_eq!((made.runs.len(), made.figures.len(), made.findings.len()), (2, 8, 1));
+    assert_eq!((made.runs.len(), made.figures.len(), made.findings.len()), (2, 13, 1));
     assert_eq!(made.runs[1].about, "20260101T000000-a, cell a, block 2");
     for line in made.lines() {
         assert!(why(line).contains("its raw readings are missing"), "{}", line.about);

@@ -3,6 +3,7 @@
 use super::*;
 use model::analysis::{Exclusion, Factor, LevelSeen};
 use model::experiment::{Order, Restart};
+use model::figure::{OfHost, Whose};
 use model::random::Random;
 
 /// A host that drifts from block to block, and cells that differ by known logarithms.
@@ -401,4 +402,57 @@ fn levels_share_the_risk_of_a_false_difference() {
     };
     let wrong = (0..60).filter(|seed| claims(*seed)).count();
     assert!(wrong <= 8, "{wrong} of 60 experiments, 3 expected");
+}
+
+/// Visits with figures of a host: the server is a third busier in the second cell, and nothing was
+/// dropped in any.
+fn with_hosts(visits: &mut [Visited<'_>]) {
+    for visit in visits {
+        let busy = if visit.cell == "a" { 0.3 } else { 0.4 };
+        let of_host = |of| Figure::Host(of, Whose::Server);
+        visit.figures.insert(of_host(OfHost::Busy), busy);
+        visit.figures.insert(of_host(OfHost::ListenDrops), 0.0);
+    }
+}
+
+fn document(design: &Design, found: Found) -> Experiment {
+    let text = serde_json::json!({
+        "schema": experiment::SCHEMA, "id": "", "version": "", "started_at": "", "plan": "",
+        "question": "", "cells": [], "predictions": [],
+    });
+    let empty: Experiment = serde_json::from_value(text).unwrap();
+    Experiment {
+        design: Some(design.clone()),
+        summaries: found.summaries,
+        contrasts: found.contrasts,
+        analysis: Some(found.analysis),
+        ..empty
+    }
+}
+
+#[test]
+fn contrasts_of_hosts_are_made_when_they_are_asked_for() {
+    let busy = Figure::Host(OfHost::Busy, Whose::Server);
+    let design = design(&["a", "b"]);
+    let mut visits = World::new(3).visits(&[("a", 0.0), ("b", 0.1)], 5);
+    with_hosts(&mut visits);
+    let found = analysed(&design, &visits);
+    let figures: BTreeSet<Figure> = found.contrasts.iter().map(|one| one.figure).collect();
+    assert_eq!(figures, [Figure::Rate].into(), "the tables show no other");
+    assert_eq!(found.summaries.len(), 2);
+    assert_eq!(found.analysis.visits[0].figures[&busy], 0.3, "the visit keeps it");
+    let asked = Design { figure: busy, ..design.clone() };
+    let of_plan = analysed(&asked, &visits);
+    let contrast = |all: &[experiment::Contrast]| {
+        all.iter().find(|one| one.figure == busy).expect("a contrast").clone()
+    };
+    let further = further(&document(&design, found));
+    let (now, then) = (contrast(&further), contrast(&of_plan.contrasts));
+    assert_eq!(now, then, "the risk is that of one figure, whenever it is made");
+    assert!((now.ratio.unwrap() - 4.0 / 3.0).abs() < 1e-9);
+    assert_eq!(now.conclusion, Some(Conclusion::More));
+    let drops = further.iter().find(|one| one.figure != busy).expect("another");
+    let none = (0, None, Some(Conclusion::Undecided));
+    assert_eq!((drops.pairs, drops.ratio, drops.conclusion), none, "0 to 0 is no ratio");
+    assert_eq!(super::further(&document(&asked, of_plan)).len(), 1, "the drops alone");
 }
