@@ -82,13 +82,18 @@ impl Timeline {
 
     /// The middle of each part, nanoseconds.
     pub fn middles_ns(self) -> impl Iterator<Item = u64> {
-        let part = move |nth| self.begin_ns + nth as u64 * self.part_ns + self.part_ns / 2;
+        let part = move |nth| self.begin_of(nth).saturating_add(self.part_ns / 2);
         (0..self.parts).map(part)
     }
 
     /// Where the last part ends, nanoseconds.
     pub fn end_ns(self) -> u64 {
-        self.begin_ns + self.parts as u64 * self.part_ns
+        self.begin_of(self.parts)
+    }
+
+    /// Where a part begins; instants of a record that was made up may be any.
+    fn begin_of(self, nth: usize) -> u64 {
+        self.begin_ns.saturating_add((nth as u64).saturating_mul(self.part_ns))
     }
 
     fn part_of(self, at_ns: u64) -> usize {
@@ -228,7 +233,7 @@ impl<K: Ord> Sums<K> {
 
     /// A value that held between two instants.
     fn add(&mut self, key: K, (begin_ns, end_ns): (u64, u64), value: f64) {
-        let Timeline { begin_ns: zero_ns, part_ns, parts } = self.timeline;
+        let parts = self.timeline.parts;
         let sums = self.parts.entry(key).or_insert_with(|| vec![(0.0, 0.0); parts]);
         // Readings in a file may be in any order.
         if end_ns <= begin_ns {
@@ -236,8 +241,8 @@ impl<K: Ord> Sums<K> {
         }
         let overlapped = self.timeline.part_of(begin_ns)..=self.timeline.part_of(end_ns);
         for (part, (all, sum)) in overlapped.clone().zip(&mut sums[overlapped]) {
-            let from_ns = zero_ns + part as u64 * part_ns;
-            let until_ns = (from_ns + part_ns).min(end_ns);
+            let from_ns = self.timeline.begin_of(part);
+            let until_ns = self.timeline.begin_of(part + 1).min(end_ns);
             let weight = until_ns.saturating_sub(from_ns.max(begin_ns)) as f64;
             if weight > 0.0 {
                 match self.kind {
