@@ -5,7 +5,8 @@
 //! read; of a listener, the inodes of those that it has not accepted. Kernel: `net/unix/diag.c`.
 //!
 //! Caveats. An other end in another network namespace has an inode and no line of its own. An other
-//! end that was not accepted yet has inode 0. Nothing shows when bytes were sent.
+//! end that was not accepted yet has inode 0, and so has one that was closed: a runtime keeps one of
+//! a pair whose other end it closed. Nothing shows when bytes were sent.
 
 use crate::netlink::{self, Fields, MESSAGE_HEADER_BYTES, More};
 use crate::scan::ParseError;
@@ -50,6 +51,9 @@ const UNIX_DIAG_NAME: u16 = 0;
 const UNIX_DIAG_PEER: u16 = 2;
 const UNIX_DIAG_ICONS: u16 = 3;
 const UNIX_DIAG_RQLEN: u16 = 4;
+const UNIX_DIAG_SHUTDOWN: u16 = 6;
+/// Nothing is received or sent any more (net/sock.h).
+const SHUTDOWN_MASK: u8 = 3;
 
 /// Parses one chunk as received: consecutive netlink messages.
 pub fn parse(bytes: &[u8]) -> Result<Chunk, ParseError> {
@@ -63,7 +67,8 @@ pub fn parse(bytes: &[u8]) -> Result<Chunk, ParseError> {
     Ok(Chunk { sockets, more })
 }
 
-/// One message; nothing for a datagram socket, which has no connection.
+/// One message; nothing for a datagram socket, which has no connection, and for one whose connection
+/// is over.
 fn parse_socket(body: &[u8]) -> Result<Option<UnixSocket>, ParseError> {
     let fields = Fields(body);
     let [_, kind, state, _] = fields.take::<4>(0)?;
@@ -73,6 +78,7 @@ fn parse_socket(body: &[u8]) -> Result<Option<UnixSocket>, ParseError> {
         return Ok(None);
     }
     let mut socket = UnixSocket { inode, listens: state == TCP_LISTEN, ..UnixSocket::default() };
+    let mut is_over = false;
     netlink::attributes(&body[DIAG_BYTES..], |kind, value| {
         match kind {
             UNIX_DIAG_NAME => socket.name = Some(name(value)),
@@ -82,11 +88,12 @@ fn parse_socket(body: &[u8]) -> Result<Option<UnixSocket>, ParseError> {
                 socket.pending = inodes.collect::<Result<_, _>>()?;
             }
             UNIX_DIAG_RQLEN if !socket.listens => socket.unread_there = Fields(value).u32(4)?,
+            UNIX_DIAG_SHUTDOWN => is_over = value.first() == Some(&SHUTDOWN_MASK),
             _ => {}
         }
         Ok(())
     })?;
-    Ok(Some(socket))
+    Ok((!is_over).then_some(socket))
 }
 
 /// A path ends at its first zero byte, an abstract name starts with one.
@@ -152,6 +159,17 @@ mod tests {
         assert_eq!((seen.peer, seen.unread_there), (Some(inode(&accepted)), 0));
         assert_eq!(find(inode(&accepted)).name.as_deref(), path.to_str());
         std::fs::remove_file(&path).unwrap();
+    }
+
+    /// As Java keeps one: it is no call that waits to be accepted.
+    #[test]
+    fn a_connection_whose_other_end_was_closed_is_over() {
+        let (kept, other) = UnixStream::pair().unwrap();
+        let all = || streams(usize::MAX, &mut vec![0; CHUNK_BYTES]).unwrap();
+        let is_there = || all().iter().any(|one| one.inode == inode(&kept));
+        assert!(is_there());
+        drop(other);
+        assert!(!is_there());
     }
 
     #[test]
