@@ -5,8 +5,8 @@
 //! read; of a listener, the inodes of those that it has not accepted. Kernel: `net/unix/diag.c`.
 //!
 //! Caveats. An other end in another network namespace has an inode and no line of its own. An other
-//! end that was not accepted yet has inode 0, and so has one that was closed: a runtime keeps one of
-//! a pair whose other end it closed. Nothing shows when bytes were sent.
+//! end that was not accepted yet has inode 0, and so has one that was closed: a runtime keeps one
+//! of a pair whose other end it closed. Nothing shows when bytes were sent.
 
 use crate::netlink::{self, Fields, MESSAGE_HEADER_BYTES, More};
 use crate::scan::ParseError;
@@ -67,8 +67,8 @@ pub fn parse(bytes: &[u8]) -> Result<Chunk, ParseError> {
     Ok(Chunk { sockets, more })
 }
 
-/// One message; nothing for a datagram socket, which has no connection, and for one whose connection
-/// is over.
+/// One message; nothing for a datagram socket, which has no connection, and for one whose
+/// connection is over.
 fn parse_socket(body: &[u8]) -> Result<Option<UnixSocket>, ParseError> {
     let fields = Fields(body);
     let [_, kind, state, _] = fields.take::<4>(0)?;
