@@ -280,7 +280,9 @@ fn chunked_len(size: u64) -> u64 {
 
 fn append_chunks(size: u64, mut from: u64, until: u64, out: &mut Vec<u8>) {
     while from < until {
-        let (index, within) = (from / CHUNK_WIRE_BYTES, from % CHUNK_WIRE_BYTES);
+        // A rest of almost a whole chunk, with the last chunk after it, is longer than a whole one.
+        let index = (from / CHUNK_WIRE_BYTES).min(size / CHUNK_BYTES);
+        let within = from - index * CHUNK_WIRE_BYTES;
         let data_begin = index * CHUNK_BYTES;
         let data = size.saturating_sub(data_begin).min(CHUNK_BYTES);
         let line = size_line(data);

@@ -81,6 +81,20 @@ fn no_head_is_longer_than_its_place() {
     }
 }
 
+#[test]
+fn a_rest_of_almost_a_chunk_may_be_cut_anywhere() {
+    for size in 4_085..4_100 {
+        let response = response(Content::Chunked(size));
+        let whole = bytes(response);
+        for cut in 0..=whole.len() as u64 {
+            let mut pieces = Vec::new();
+            response.append(TEXT, 0, cut, &mut pieces);
+            response.append(TEXT, cut, whole.len() as u64, &mut pieces);
+            assert_eq!(pieces, whole, "{size} bytes cut at {cut}");
+        }
+    }
+}
+
 fn contents() -> impl Strategy<Value = Content> {
     prop_oneof![
         Just(Content::Simple),

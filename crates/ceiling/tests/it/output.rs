@@ -48,7 +48,7 @@ fn a_load_is_less_than_a_screen_whatever_the_server_does() {
 #[test]
 fn quiet_says_nothing_but_what_was_missed() {
     let _turn = turn();
-    let server = Server::start("target-sink", &["--threads", "1"]);
+    let server = Server::start("target-sink", &["--threads", "1", "--delay", "fixed:2ms"]);
     let url = server.url("/simple");
     let load = [&["load", url.as_str(), "-q"][..], &FEW].concat();
     let said = run(&load);
