@@ -12,6 +12,8 @@ use model::figure::Figure;
 
 /// A weighted sum over cells, in each block that has all of them.
 pub(crate) struct Comparison<'a> {
+    /// The cell that is compared with the baseline; empty for the effect of a factor.
+    pub cell: &'a str,
     /// The logarithms of the figure.
     pub logs: &'a Logs<'a>,
     /// The cells with their weights.
@@ -21,45 +23,7 @@ pub(crate) struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     /// A cell against the baseline.
     pub fn against(design: &'a Design, logs: &'a Logs<'a>, cell: &'a str) -> Self {
-        Self { logs, weights: vec![(cell, 1.0), (&design.baseline, -1.0)] }
-    }
-}
-
-/// What may be claimed of a comparison.
-pub(crate) struct Judged {
-    /// Blocks that have all its cells.
-    pub pairs: u64,
-    /// The factor by which the figure changes; nothing for too few blocks.
-    pub ratio: Option<f64>,
-    /// Lower end of its 95 % interval.
-    pub low: Option<f64>,
-    /// Upper end of that interval.
-    pub high: Option<f64>,
-    /// What follows.
-    pub conclusion: Option<Conclusion>,
-    /// Blocks that would probably decide it.
-    pub more_blocks: Option<u64>,
-    /// It differs by less than the host varies by itself.
-    pub below_floor: bool,
-}
-
-impl Judged {
-    /// As the contrast of a cell.
-    pub fn contrast(self, design: &Design, cell: &str, figure: Figure) -> experiment::Contrast {
-        let Self { pairs, ratio, low, high, conclusion, more_blocks, below_floor } = self;
-        let (cell, baseline) = (cell.to_string(), design.baseline.clone());
-        experiment::Contrast {
-            cell,
-            baseline,
-            figure,
-            pairs,
-            ratio,
-            low,
-            high,
-            conclusion,
-            more_blocks,
-            below_floor,
-        }
+        Self { cell, logs, weights: vec![(cell, 1.0), (&design.baseline, -1.0)] }
     }
 }
 
@@ -69,7 +33,7 @@ pub(crate) fn judged(
     all: &[Comparison<'_>],
     figure: Figure,
     rules: Rules,
-) -> Vec<Judged> {
+) -> Vec<experiment::Contrast> {
     let pairs = |one: &Comparison<'_>| one.logs.series(&one.weights);
     let series: Vec<Vec<f64>> = all.iter().map(pairs).collect();
     let contrasts: Vec<Option<Contrast>> =
@@ -81,7 +45,10 @@ pub(crate) fn judged(
         let contrast = contrasts[nth];
         let ratio = contrast.map(|contrast| contrast.ratio);
         let claim = Limit::of(design, one.logs, figure).claim(ratio, concluded);
-        judged.push(Judged {
+        judged.push(experiment::Contrast {
+            cell: one.cell.to_string(),
+            baseline: design.baseline.clone(),
+            figure,
             pairs: series[nth].len() as u64,
             ratio,
             low: contrast.map(|contrast| contrast.low),

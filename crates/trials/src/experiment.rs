@@ -226,13 +226,11 @@ fn compare(design: &Design, visits: &[Visited<'_>], rules: Rules) -> Compared {
         let effects = effects::of(design);
         let of_cells = cells.iter().map(|cell| Comparison::against(design, &logs, cell));
         let weights = effects.iter().map(|effect| effect.weights.clone());
-        let of_effects = weights.map(|weights| Comparison { logs: &logs, weights });
+        let of_effects = weights.map(|weights| Comparison { cell: "", logs: &logs, weights });
         let all: Vec<Comparison<'_>> = of_cells.chain(of_effects).collect();
         let floor = floor(design, &logs, figure);
         let mut judged = judged(design, &all, figure, rules).into_iter();
-        for (cell, judged) in cells.iter().zip(judged.by_ref()) {
-            compared.contrasts.push(judged.contrast(design, cell, figure));
-        }
+        compared.contrasts.extend(judged.by_ref().take(cells.len()));
         for (effect, judged) in effects.into_iter().zip(judged) {
             compared.effects.push(Effect {
                 figure,

@@ -55,11 +55,11 @@ fn of_figure(
         stats::median(&values)
     };
     let judged = judged(design, &comparisons, figure, rules);
-    let contrasts = all.iter().zip(judged).map(|((cell, (load, _)), judged)| LevelContrast {
+    let contrasts = all.iter().zip(judged).map(|((cell, (load, _)), contrast)| LevelContrast {
         load: *load,
         base: median(&design.baseline, *load),
         changed: median(cell, *load),
-        contrast: judged.contrast(design, cell, figure),
+        contrast,
     });
     // A figure that no level has is no row.
     contrasts

@@ -20,6 +20,37 @@ fn why(of: &ResultFigures, cell: &str, name: &str) -> String {
     }
 }
 
+/// One visit of a cell, as the document has it.
+fn seen(cell: &str, block: u32, figures: &[(Figure, f64)]) -> VisitSeen {
+    VisitSeen {
+        cell: cell.to_string(),
+        block: Some(block),
+        figures: figures.iter().copied().collect(),
+        bounds: BTreeMap::new(),
+        rate_is_at_least: false,
+        load: None,
+        levels: Vec::new(),
+        conditions: Conditions::default(),
+        wall: None,
+    }
+}
+
+/// A cell `b` against `a`, as the document has it.
+fn contrast(figure: Figure, pairs: u64, within: Option<(f64, f64, f64)>) -> Contrast {
+    Contrast {
+        cell: "b".to_string(),
+        baseline: "a".to_string(),
+        figure,
+        pairs,
+        ratio: within.map(|(_, ratio, _)| ratio),
+        low: within.map(|(low, ..)| low),
+        high: within.map(|(.., high)| high),
+        conclusion: within.map(|_| Conclusion::More),
+        more_blocks: None,
+        below_floor: false,
+    }
+}
+
 #[test]
 fn the_interval_says_how_many_visits_it_is_of() {
     let rates = [100.0, 104.0, 102.0, 101.0, 103.0, 105.0];
@@ -66,15 +97,9 @@ fn what_failed_and_what_was_not_reached_say_so() {
 fn without_their_records_visits_have_the_figures_of_the_document() {
     let mut of = experiment(vec![measured("a", 1), measured("a", 2), measured("b", 1)]);
     let seen = |block, rate: f64| VisitSeen {
-        cell: "a".to_string(),
-        block: Some(block),
-        figures: [(Figure::Rate, rate), (Figure::P99, 2e6)].into(),
         bounds: [(Figure::P99, (1e6, None))].into(),
-        rate_is_at_least: false,
-        load: None,
-        levels: Vec::new(),
-        conditions: Conditions::default(),
         wall: Some("S1".to_string()),
+        ..seen("a", block, &[(Figure::Rate, rate), (Figure::P99, 2e6)])
     };
     let visits = vec![seen(0, 9.0), seen(1, 100.0), seen(2, 104.0)];
     of.analysis = Some(Analysis { visits, ..Analysis::default() });
@@ -101,17 +126,7 @@ fn without_their_records_visits_have_the_figures_of_the_document() {
 #[test]
 fn with_a_record_missing_a_cell_has_the_figures_of_the_document() {
     let mut of = experiment(vec![measured("a", 1), measured("a", 2)]);
-    let seen = |block, rate: f64| VisitSeen {
-        cell: "a".to_string(),
-        block: Some(block),
-        figures: [(Figure::Rate, rate)].into(),
-        bounds: BTreeMap::new(),
-        rate_is_at_least: false,
-        load: None,
-        levels: Vec::new(),
-        conditions: Conditions::default(),
-        wall: None,
-    };
+    let seen = |block, rate| seen("a", block, &[(Figure::Rate, rate)]);
     let visits = vec![seen(1, 100.0), seen(2, 200.0)];
     of.analysis = Some(Analysis { visits, ..Analysis::default() });
     let figures = ResultFigures::of(&of, &[Some(record(100.0)), None]);
@@ -256,33 +271,12 @@ fn failures_are_counted_over_all_visits() {
 #[test]
 fn a_contrast_without_three_pairs_is_not_known() {
     let mut of = experiment(vec![]);
-    let contrast = Contrast {
-        cell: "b".to_string(),
-        baseline: "a".to_string(),
-        figure: Figure::Rate,
-        pairs: 2,
-        ratio: None,
-        low: None,
-        high: None,
-        conclusion: None,
-        more_blocks: None,
-        below_floor: false,
-    };
-    of.contrasts.push(contrast);
+    of.contrasts.push(contrast(Figure::Rate, 2, None));
     let figures = ResultFigures::of(&of, &[]);
     let ratio = &figures.contrasts["b"]["rate"]["ratio"];
     assert!(matches!(ratio, Value::Unknown(why) if why.contains("there are 2")), "{ratio:?}");
-    let seen = VisitSeen {
-        cell: "a".to_string(),
-        block: Some(1),
-        figures: [(Figure::Rate, 100.0)].into(),
-        bounds: [(Figure::Rate, (100.0, None))].into(),
-        rate_is_at_least: false,
-        load: None,
-        levels: Vec::new(),
-        conditions: Conditions::default(),
-        wall: None,
-    };
+    let bounds = [(Figure::Rate, (100.0, None))].into();
+    let seen = VisitSeen { bounds, ..seen("a", 1, &[(Figure::Rate, 100.0)]) };
     of.analysis = Some(Analysis { visits: vec![seen], ..Analysis::default() });
     of.cells = vec![measured("a", 1)];
     (of.contrasts[0].ratio, of.contrasts[0].low) = (Some(1.1), Some(1.0));
@@ -305,23 +299,11 @@ fn a_contrast_without_three_pairs_is_not_known() {
 #[test]
 fn a_level_has_its_ratio_and_its_medians_under_its_load() {
     let mut of = experiment(vec![]);
-    let contrast = Contrast {
-        cell: "b".to_string(),
-        baseline: "a".to_string(),
-        figure: Figure::P99,
-        pairs: 4,
-        ratio: Some(1.1),
-        low: Some(1.0),
-        high: Some(1.2),
-        conclusion: Some(Conclusion::More),
-        more_blocks: None,
-        below_floor: false,
-    };
     let level = |load| LevelContrast {
         load,
         base: load.map(|_| 2e6),
         changed: load.map(|_| 2.2e6),
-        contrast: contrast.clone(),
+        contrast: contrast(Figure::P99, 4, Some((1.0, 1.1, 1.2))),
     };
     of.levels = vec![level(Some(64)), level(None)];
     let figures = ResultFigures::of(&of, &[]);
@@ -332,36 +314,12 @@ fn a_level_has_its_ratio_and_its_medians_under_its_load() {
     assert_eq!(at("p99.at.all", "base"), None);
     // Only bounds of the level are known in a visit of the baseline.
     let bounds = [(Figure::P99, (1e6, None))].into();
-    let seen = VisitSeen {
-        cell: "a".to_string(),
-        block: Some(1),
-        figures: BTreeMap::new(),
-        bounds: BTreeMap::new(),
-        rate_is_at_least: false,
-        load: None,
-        levels: vec![LevelSeen { load: 64, figures: BTreeMap::new(), bounds }],
-        conditions: Conditions::default(),
-        wall: None,
-    };
+    let levels = vec![LevelSeen { load: 64, figures: BTreeMap::new(), bounds }];
+    let seen = VisitSeen { levels, ..seen("a", 1, &[]) };
     of.analysis = Some(Analysis { visits: vec![seen], ..Analysis::default() });
     let figures = ResultFigures::of(&of, &[]);
     for load in ["p99.at.64", "p99.at.all"] {
         assert!(matches!(&figures.contrasts["b"][load]["ratio"], Value::Unknown(_)), "{load}");
-    }
-}
-
-/// One visit of a cell, as the document has it.
-fn seen(cell: &str, block: u32, figures: &[(Figure, f64)]) -> VisitSeen {
-    VisitSeen {
-        cell: cell.to_string(),
-        block: Some(block),
-        figures: figures.iter().copied().collect(),
-        bounds: BTreeMap::new(),
-        rate_is_at_least: false,
-        load: None,
-        levels: Vec::new(),
-        conditions: Conditions::default(),
-        wall: None,
     }
 }
 
