@@ -6,7 +6,7 @@
 use crate::case::Case;
 use model::figure::{Figure, Whose};
 use model::route::Address;
-use observe::{Carrier, HostSeen};
+use observe::{Carrier, SideHost};
 use std::collections::BTreeMap;
 
 /// The figures of both hosts that were read.
@@ -15,7 +15,7 @@ pub(crate) fn figures(case: &Case<'_>) -> BTreeMap<Figure, f64> {
     let links = &case.trial.links;
     let carrier = carrier(case);
     if case.point.agents.is_empty() {
-        let near = HostSeen {
+        let near = SideHost {
             whose: Whose::Client,
             seen: case.observed,
             nics: &case.host.nics,
@@ -26,7 +26,7 @@ pub(crate) fn figures(case: &Case<'_>) -> BTreeMap<Figure, f64> {
         figures.extend(near.figures());
     }
     if let Some(seen) = case.server_side() {
-        let far = HostSeen {
+        let far = SideHost {
             whose: Whose::Server,
             seen,
             nics: case.server_host.map_or(&[], |host| &host.nics),

@@ -34,7 +34,7 @@ pub enum Carrier {
 
 /// What is known of the host of a side.
 #[derive(Debug, Clone, Copy)]
-pub struct HostSeen<'a> {
+pub struct SideHost<'a> {
     /// The side.
     pub whose: Whose,
     /// What was observed there.
@@ -49,7 +49,7 @@ pub struct HostSeen<'a> {
     pub parent: Option<u32>,
 }
 
-impl<'a> HostSeen<'a> {
+impl<'a> SideHost<'a> {
     /// All its figures that were read, except those that a point has elsewhere.
     pub fn figures(&self) -> BTreeMap<Figure, f64> {
         let of_side = OfHost::ALL.into_iter().filter(|of| of.is_of(self.whose));
@@ -265,15 +265,15 @@ mod tests {
         vec![Nic { name, driver, mtu, speed_mbps: None, rx_queues, tx_queues, settings }]
     }
 
-    fn seen<'a>(whose: Whose, seen: &'a Observed, nics: &'a [Nic]) -> HostSeen<'a> {
-        HostSeen { whose, seen, nics, stated: None, carrier: Carrier::Outward, parent: Some(1) }
+    fn seen<'a>(whose: Whose, seen: &'a Observed, nics: &'a [Nic]) -> SideHost<'a> {
+        SideHost { whose, seen, nics, stated: None, carrier: Carrier::Outward, parent: Some(1) }
     }
 
     #[test]
     fn each_figure_is_read_with_its_value() {
         let (observed, nics) = (observed(), eth0());
         let limits = LinkLimits { bits_s: Some(1_000_000_000), ..LinkLimits::default() };
-        let far = HostSeen { stated: Some(&limits), ..seen(Whose::Server, &observed, &nics) };
+        let far = SideHost { stated: Some(&limits), ..seen(Whose::Server, &observed, &nics) };
         let expected = [
             (OfHost::Busy, 0.575),
             (OfHost::Busiest, 0.9),
@@ -325,7 +325,7 @@ mod tests {
     fn the_interface_is_the_one_that_carries_the_load() {
         let (observed, nics) = (observed(), eth0());
         let sent = |carrier| {
-            let side = HostSeen { carrier, ..seen(Whose::Client, &observed, &nics) };
+            let side = SideHost { carrier, ..seen(Whose::Client, &observed, &nics) };
             side.figures().get(&Figure::Host(OfHost::Sent, Whose::Client)).copied()
         };
         assert_eq!(sent(Carrier::Outward), Some(25e6));

@@ -25,7 +25,7 @@ mod window;
 pub use capacity::{Capacity, LimitSource, capacities};
 pub use cpus::{CpuShare, QuotaShare, STATES, Shares, mean_shares};
 pub use figures::{Figure, figures};
-pub use hosts::{Carrier, HostSeen};
+pub use hosts::{Carrier, SideHost};
 pub use lost::{Losses, PAUSES, Span};
 pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
 pub use observed::{Observed, QueuePeak, TuningSeen};

@@ -98,8 +98,8 @@ fn of_host(host: &Host) -> String {
     text
 }
 
-/// The hosts whose link nobody states, where the load crosses one: without its speed no share of it
-/// is known, and many drivers of virtual machines report none.
+/// The hosts whose link the plan does not state, where the load crosses one: without its speed no
+/// share of it is known, and many drivers of virtual machines report none.
 fn unstated_links(hosts: &[Host]) -> String {
     let unstated = hosts.iter().filter(|host| host.link.is_none());
     let names: Vec<&str> = unstated.map(|host| host.name.as_str()).collect();

@@ -2,17 +2,19 @@
 //!
 //! Figures are made up but consistent: rates, latencies and requests in flight obey Little's law,
 //! requests are conserved, and readings grow with the rates. This file has the parts of any run;
-//! `runs` has the runs themselves, and `readings` what the probes would have read.
+//! `ramps` and `runs` have the runs themselves, and `readings` what the probes would have read.
 
 mod experiments;
 mod large;
 mod profiled;
+mod ramps;
 mod readings;
 mod runs;
 
 pub use self::experiments::{blocks, experiment, visits};
 pub use self::large::large_hosts;
 pub use self::profiled::load_profiled;
+pub use self::ramps::*;
 use self::readings::readings;
 pub use self::runs::*;
 use model::check::Check;
@@ -55,6 +57,11 @@ use model::verdict::{
 };
 use model::wall::{Side, WallId};
 use std::collections::BTreeMap;
+
+/// A command of ours, typed.
+fn command(line: &str) -> model::step::Step {
+    model::step::Step::command(line.split(' '))
+}
 
 /// Every fixture, by name.
 pub fn all() -> Vec<(&'static str, Run)> {

@@ -76,7 +76,7 @@ fn a_story_of_a_queue() {
         "line23 400x32: rate 811,006",
         "line24 1200x32: rate 1,090,477",
         "line25 4000x32: rate 1,101,920",
-        // Nobody knows what the script did.
+        // The text does not tell what the script did.
         "line30 ?x?: rate 2.0M RPS, p50 30 ms",
         "line34 ?x?: bytes_rate 554 MB/s, link_share 44%, link_rate 1250 MB/s",
         "line36 ?x?: rate 1.1M RPS, requests 66.2M requests, duration 60 s",

@@ -106,7 +106,8 @@ pub(crate) fn last_named(text: &str) -> Option<&'static CommandLine> {
     words.iter().rev().take(WORDS_MAX).find_map(named)
 }
 
-/// Whether a line starts a load in a way that nobody knows: a script for it, or another tool.
+/// Whether a line starts a load in a way that its text does not tell: a script for it, or another
+/// tool.
 pub(crate) fn is_other_load(text: &str) -> bool {
     const HINTS: [&str; 5] = ["bench", "load", "stress", "perftest", "loadtest"];
     const TOOLS: [&str; 9] =

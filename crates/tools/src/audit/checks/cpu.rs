@@ -52,7 +52,7 @@ fn sum(of: &[&Tally]) -> (Range, String) {
     (sum, format!("{} = {}", names.join(" + "), percent(value)))
 }
 
-/// States that are parts of all. Where nobody expects them to be all, they may not be more.
+/// States that are parts of all. Where they need not be all, they may not be more.
 fn whole(of: &[&Tally]) -> Option<Finding> {
     let (sum, words) = sum(of);
     let has = |names: &[&str]| names.iter().all(|name| of.iter().any(|one| one.name == *name));

@@ -25,7 +25,7 @@ const ROWS_MAX: usize = 300;
 const COLUMNS_MAX: usize = 16;
 
 /// Words of headings; percentiles besides.
-const HEADS: [&str; 62] = [
+const HEADS: [&str; 61] = [
     "connections",
     "conns",
     "clients",
@@ -82,7 +82,6 @@ const HEADS: [&str; 62] = [
     "test",
     "name",
     "setting",
-    "server",
     "framework",
     "errors",
     "time",

@@ -2,8 +2,8 @@
 //!
 //! The options of a command belong to the figures that follow it, up to the next command. Options
 //! in a sentence change those of the command before. Where a sentence or a table in between states
-//! another value of the same thing, nobody knows which of them a figure is of, so then none is. A
-//! depth may also be stated by sentences alone, and anywhere before the next command.
+//! another value of the same thing, the text does not tell which of them a figure is of, so then
+//! none is. A depth may also be stated by sentences alone, and anywhere before the next command.
 
 use super::found::{Found, Role};
 use super::prose;
