@@ -207,6 +207,12 @@ fn pauses_that_leave_the_percentile_where_it_is_are_no_cause() {
     };
     assert_eq!(named(&all(39)), []);
     assert_eq!(named(&all(10)), [TailCause::Generator]);
+    // Also where a third of the slowest twentieth met one.
+    let mut many = all(39);
+    for slow in many.point.slowest.as_mut().unwrap().each.iter_mut().step_by(3) {
+        slow.own_ns = 35 * MS;
+    }
+    assert_eq!(named(&many), []);
 }
 
 /// Where only the slowest are kept, the known percentiles say what would take their place.
@@ -220,6 +226,14 @@ fn of_very_many_requests_the_percentiles_say_what_pauses_moved() {
     assert_eq!(named(&fixture), []);
     fixture.point.latency_good_ns.as_mut().unwrap().p99 = Some(20 * MS);
     assert_eq!(named(&fixture), [TailCause::Generator]);
+    // Of the slowest hundredth a third more lies beyond p99: p95 is known.
+    let slowest = fixture.point.slowest.as_mut().unwrap();
+    slowest.of = slowest.requests * 100;
+    let latency = fixture.point.latency_good_ns.as_mut().unwrap();
+    (latency.p99, latency.p95) = (Some(40 * MS), Some(20 * MS));
+    assert_eq!(named(&fixture), [TailCause::Generator]);
+    fixture.point.latency_good_ns.as_mut().unwrap().p95 = Some(39 * MS);
+    assert_eq!(named(&fixture), []);
 }
 
 #[test]

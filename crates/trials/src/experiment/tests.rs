@@ -375,6 +375,33 @@ fn a_level_that_failed_is_no_pair() {
     assert_eq!(found.levels[1].contrast.conclusion, None);
 }
 
+/// The generator was late at the second level of the change: that may be a third slower or not, and
+/// so may all levels together.
+#[test]
+fn bounds_of_one_level_are_bounds_of_all() {
+    let with = |cell, block, value: f64, bounds: Option<(f64, Option<f64>)>| {
+        let level = |load, bounds: Option<(f64, Option<f64>)>| LevelSeen {
+            load,
+            figures: [(Figure::P99, value * (1.0 + 0.001 * f64::from(block)))].into(),
+            bounds: bounds.map(|bounds| (Figure::P99, bounds)).into_iter().collect(),
+        };
+        Visited { levels: vec![level(1, None), level(2, bounds)], ..visit(cell, block, 1.0) }
+    };
+    let concluded = |bounds| {
+        let both = |block| [with("base", block, 4e6, None), with("change", block, 6e6, bounds)];
+        let visits: Vec<_> = (1..=6).flat_map(both).collect();
+        let levels = analysed(&design(&["base", "change"]), &visits).levels;
+        let concluded = levels.iter().map(|one| (one.load, one.contrast.conclusion.unwrap()));
+        concluded.collect::<Vec<_>>()
+    };
+    let (more, open) = (Conclusion::More, Conclusion::Undecided);
+    assert_eq!(concluded(None), [(Some(1), more), (Some(2), more), (None, more)]);
+    let late = concluded(Some((2e6, Some(6.1e6))));
+    assert_eq!(late, [(Some(1), more), (Some(2), open), (None, open)]);
+    let little = concluded(Some((5e6, Some(6.1e6))));
+    assert_eq!(little, [(Some(1), more), (Some(2), more), (None, more)]);
+}
+
 /// Of hundreds of levels without any difference, few experiments claim one.
 #[test]
 fn levels_share_the_risk_of_a_false_difference() {
