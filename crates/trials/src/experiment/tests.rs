@@ -368,11 +368,17 @@ fn a_level_that_failed_is_no_pair() {
     let visits: Vec<_> = (1..=4)
         .flat_map(|block| [with("base", block, Some(50.0)), with("change", block, None)])
         .collect();
+    let seen = |visits: &[Visited<'_>]| -> Vec<_> {
+        let levels = analysed(&design(&["base", "change"]), visits).levels;
+        levels.iter().map(|one| (one.load, one.contrast.pairs, one.changed)).collect()
+    };
+    assert_eq!(seen(&visits), [(Some(1), 4, Some(102.5)), (Some(2), 0, None)]);
     let found = analysed(&design(&["base", "change"]), &visits);
-    let seen: Vec<_> =
-        found.levels.iter().map(|one| (one.load, one.contrast.pairs, one.changed)).collect();
-    assert_eq!(seen, [(Some(1), 4, Some(102.5)), (Some(2), 0, None)]);
     assert_eq!(found.levels[1].contrast.conclusion, None);
+    // One visit ended before its first level.
+    let mut short = visits;
+    short[1].levels.remove(0);
+    assert_eq!(seen(&short), [(Some(1), 3, Some(103.0)), (Some(2), 0, None)]);
 }
 
 /// The generator was late at the second level of the change: that may be a third slower or not, and
