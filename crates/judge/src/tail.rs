@@ -4,7 +4,7 @@
 //! causes, each with how many requests it explains, and how many remain.
 //!
 //! Rules. A request meets a cause when the cause may have taken half of what the request took over
-//! the median. Three kinds of causes are looked at: those that are times of a host or of the
+//! the median; it meets a packet that was resent when little was left of it then. Three kinds of causes are looked at: those that are times of a host or of the
 //! planned rate, by a permutation test ([`chance`]); the generator's own pauses, by arithmetic of
 //! the parts of each request, where the percentile would be another one without them; and one
 //! target, one connection or new connections, by counts against their share of all requests. A
@@ -128,18 +128,23 @@ fn slowest_of(slowest: &Slowest, share: f64) -> Option<Vec<&SlowRequest>> {
     Some(slowest.each.iter().filter(|slow| slow.took_ns >= at_least_ns).collect())
 }
 
-/// What each request needs to meet a cause: half of what it took over the median.
+/// What each request needs to meet a cause: half of what it took over the median. One of which a
+/// packet was resent takes a median after it, and little more: an eighth of what it took above.
 fn moments(each: &[&SlowRequest], median_ns: u64) -> Vec<Moment> {
-    let moment = |slow: &&SlowRequest| Moment {
-        begin_ns: slow.planned_ns,
-        end_ns: slow.ended_ns(),
-        need_ns: (slow.took_ns.saturating_sub(median_ns) / 2).max(1),
+    let moment = |slow: &&SlowRequest| {
+        let over_ns = slow.took_ns.saturating_sub(median_ns);
+        Moment {
+            begin_ns: slow.planned_ns,
+            end_ns: slow.ended_ns(),
+            need_ns: (over_ns / 2).max(1),
+            after_ns: median_ns + over_ns / 8,
+        }
     };
     each.iter().map(moment).collect()
 }
 
 /// The times at which each cause was at work, from the start of the window, and what was not read.
-fn times_of(case: &Case<'_>) -> (BTreeMap<TailCause, Times>, Vec<TailUnread>) {
+fn times_of(case: &Case<'_>) -> (Vec<(TailCause, Times)>, Vec<TailUnread>) {
     let far = case.observed.far.as_deref();
     let clock = far.and(case.clock);
     let is_coarse = |clock: &&ClockOffset| clock.error_ns > CLOCK_ERROR_MAX_NS;
@@ -147,13 +152,6 @@ fn times_of(case: &Case<'_>) -> (BTreeMap<TailCause, Times>, Vec<TailUnread>) {
         Some(_) => Losses::new(),
         None => carried(case, &case.far().lost, clock.map_or(0, |clock| clock.offset_ns)),
     };
-    if far.is_some() {
-        let near = carried(case, &case.observed.lost, 0);
-        let resent = near.into_iter().filter(|(cause, _)| *cause == TailCause::Resent);
-        for (cause, spans) in resent {
-            losses.entry(cause).or_default().extend(spans);
-        }
-    }
     losses.extend(bursts(case.point).map(|spans| (TailCause::Arrivals, spans)));
     let unread = |cause: &TailCause| !losses.contains_key(cause);
     let causes: Vec<TailCause> = OF_SERVER.into_iter().filter(unread).collect();
@@ -171,7 +169,14 @@ fn times_of(case: &Case<'_>) -> (BTreeMap<TailCause, Times>, Vec<TailUnread>) {
         }
     };
     let unreadable = if causes.is_empty() { vec![] } else { vec![TailUnread { causes, why }] };
-    (losses.into_iter().map(|(cause, spans)| (cause, Times::new(spans))).collect(), unreadable)
+    let times = |(cause, spans)| match cause {
+        TailCause::Resent => (cause, Times::of_instants(spans)),
+        _ => (cause, Times::new(spans)),
+    };
+    // Each side resends for its own reasons: what both did may cover most of the time.
+    let near = far.map(|_| carried(case, &case.observed.lost, 0)).unwrap_or_default();
+    let near = near.into_iter().filter(|(cause, _)| *cause == TailCause::Resent);
+    (losses.into_iter().chain(near).map(times).collect(), unreadable)
 }
 
 /// Losses in times from the start of the window.
@@ -190,7 +195,7 @@ struct Looking<'a> {
     case: &'a Case<'a>,
     /// In the order in which they were due.
     each: Vec<&'a SlowRequest>,
-    times: &'a BTreeMap<TailCause, Times>,
+    times: &'a [(TailCause, Times)],
     moments: Vec<Moment>,
 }
 
@@ -315,7 +320,13 @@ impl Looking<'_> {
     }
 
     fn of_time(&self, cause: TailCause, left: &[usize]) -> Option<Found> {
-        let times = self.times.get(&cause)?;
+        let times = self.times.iter().filter(|(of, _)| *of == cause).map(|(_, times)| times);
+        let found = times.filter_map(|times| self.met(cause, times, left));
+        found.max_by(|one, other| one.explained().total_cmp(&other.explained()))
+    }
+
+    /// What these times explain of the requests that are left.
+    fn met(&self, cause: TailCause, times: &Times, left: &[usize]) -> Option<Found> {
         let meets = |request: &usize| times.meets(&self.moments[*request]);
         let mut found = self.found(cause, left.iter().copied().filter(meets).collect());
         if !self.is_enough(found.share.share, left) {

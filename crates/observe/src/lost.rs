@@ -27,10 +27,6 @@ pub struct Span {
 /// nothing was lost, and absent where it could not be looked for.
 pub type Losses = BTreeMap<TailCause, Vec<Span>>;
 
-/// The least time after which a timer of Linux resends (TCP_RTO_MIN, net/ipv4/tcp.h), nanoseconds;
-/// the probe of a lone packet waits for as long.
-const TIMER_NS: u64 = 200_000_000;
-
 /// How runtimes name the time for which they stop the application: Go and Java.
 pub const PAUSES: [&str; 2] = ["gc_pause", "safepoint_pause"];
 
@@ -173,9 +169,8 @@ impl Losing {
             Values::TCP => {
                 let Some(resent) = count("Tcp.RetransSegs") else { return };
                 let Some((before_ns, before)) = self.resent.replace(at_ns, resent) else { return };
-                // A timer resends a packet at least so long after it was sent, and a request of one
-                // packet has no other way. Others are resent sooner: any time is possible.
-                let lost_ns = if resent > before { at_ns - before_ns + TIMER_NS } else { 0 };
+                // What was resent had been lost some time before: how long is not known.
+                let lost_ns = if resent > before { at_ns - before_ns } else { 0 };
                 self.lose(TailCause::Resent, (before_ns, at_ns), lost_ns);
             }
             Values::PRESSURE => {
@@ -331,7 +326,7 @@ mod tests {
     fn losses_of_packets_memory_and_disks_are_the_growth_of_their_counters() {
         let tcp = |count: u64| values(Values::TCP, "Tcp.RetransSegs", count);
         let read = losses(vec![(0, tcp(5)), (200, tcp(5)), (400, tcp(6))]);
-        assert_eq!(lost(&read, TailCause::Resent), [(0, 400, 400)], "from when a timer began");
+        assert_eq!(lost(&read, TailCause::Resent), [(200, 400, 200)], "resent in it");
         let memory = |us: u64| values(Values::PRESSURE, "memory.some", us);
         let read = losses(vec![(0, memory(0)), (500, memory(70_000))]);
         assert_eq!(lost(&read, TailCause::Memory), [(0, 500, 70)]);

@@ -21,9 +21,14 @@ pub(super) fn bursts(point: &Point) -> Option<Vec<Span>> {
     let does = best as f64 * step_ns as f64 / TENTH_NS;
     let (mut planned, mut waiting) = (0.0, 0.0);
     let mut spans: Vec<Span> = Vec::new();
-    for begin_ns in (0..window_ns).step_by(step_ns as usize) {
+    // What waits at the end of the window is still done after it, and waits no longer than it took
+    // to come.
+    for begin_ns in (0..2 * window_ns).step_by(step_ns as usize) {
+        if begin_ns >= window_ns && waiting == 0.0 {
+            break;
+        }
         let end_ns = begin_ns + step_ns;
-        let until = curve.planned_until(end_ns);
+        let until = curve.planned_until(end_ns.min(window_ns));
         waiting = (waiting + until - planned - does).max(0.0);
         planned = until;
         let lost_ns = (waiting / does * step_ns as f64) as u64;
@@ -60,6 +65,12 @@ mod tests {
             .map(|span| (span.begin_ns / MS, span.end_ns / MS, (span.lost_ns + MS / 2) / MS))
             .collect();
         assert_eq!(in_ms, [(400, 550, 50)]);
+        point.window_ns = (5, 5 + 500 * MS);
+        let spans = bursts(&point).unwrap();
+        let in_ms: Vec<_> =
+            spans.iter().map(|span| (span.begin_ns / MS, span.end_ns / MS)).collect();
+        assert_eq!(in_ms, [(400, 540)], "what waits at the end is done after it");
+        point.window_ns = (5, 5 + 1000 * MS);
         point.per_100ms[4] = 150;
         assert_eq!(bursts(&point).unwrap(), [], "it did all of them");
         point.load.curve = None;

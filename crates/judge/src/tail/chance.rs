@@ -37,6 +37,8 @@ pub(super) struct Moment {
     pub end_ns: u64,
     /// It meets what took at least so much of its time; at least 1.
     pub need_ns: u64,
+    /// For how long it was still under way at most after an instant that ended its wait.
+    pub after_ns: u64,
 }
 
 /// The spans of one cause, in time order, from the start of the window.
@@ -44,13 +46,20 @@ pub(super) struct Moment {
 pub(super) struct Times {
     spans: Vec<Span>,
     longest_ns: u64,
+    /// Something that ended a wait happened at one instant of each span.
+    are_instants: bool,
 }
 
 impl Times {
     pub fn new(mut spans: Vec<Span>) -> Self {
         spans.sort_unstable_by_key(|span| (span.begin_ns, span.end_ns));
         let longest_ns = spans.iter().map(|span| span.end_ns - span.begin_ns).max().unwrap_or(0);
-        Self { spans, longest_ns }
+        Self { spans, longest_ns, are_instants: false }
+    }
+
+    /// Each span has an instant at which a wait ended.
+    pub fn of_instants(spans: Vec<Span>) -> Self {
+        Self { are_instants: true, ..Self::new(spans) }
     }
 
     /// Twice, one window after the other, for requests that are moved around.
@@ -61,11 +70,18 @@ impl Times {
             ..*span
         };
         let later = self.spans.iter().map(moved);
-        Self::new(self.spans.iter().copied().chain(later).collect())
+        let spans = self.spans.iter().copied().chain(later).collect();
+        Self { are_instants: self.are_instants, ..Self::new(spans) }
     }
 
-    /// The spans that a time meets.
-    fn over(&self, begin_ns: u64, end_ns: u64) -> impl Iterator<Item = &Span> {
+    /// The spans that a request meets.
+    fn over(&self, moment: &Moment) -> impl Iterator<Item = &Span> {
+        let end_ns = moment.end_ns;
+        let begin_ns = if self.are_instants {
+            end_ns.saturating_sub(moment.after_ns).max(moment.begin_ns)
+        } else {
+            moment.begin_ns
+        };
         let earliest_ns = begin_ns.saturating_sub(self.longest_ns);
         let first = self.spans.partition_point(|span| span.begin_ns < earliest_ns);
         let reached = self.spans[first..].iter().take_while(move |span| span.begin_ns < end_ns);
@@ -73,10 +89,13 @@ impl Times {
     }
 
     /// Whether a request may have lost as much as it needs: what was lost in a span may have been
-    /// lost at any instant of it.
+    /// lost at any instant of it. Its wait was as long as it was if an instant ended it.
     pub fn meets(&self, moment: &Moment) -> bool {
         let mut lost_ns = 0u64;
-        self.over(moment.begin_ns, moment.end_ns).any(|span| {
+        self.over(moment).any(|span| {
+            if self.are_instants {
+                return true;
+            }
             let both_ns = span.end_ns.min(moment.end_ns) - span.begin_ns.max(moment.begin_ns);
             lost_ns += span.lost_ns.min(both_ns);
             lost_ns >= moment.need_ns
@@ -85,7 +104,7 @@ impl Times {
 
     /// The separate times at which these requests met it: spans that touch are one.
     pub fn met_by<'a>(&self, moments: impl Iterator<Item = &'a Moment>) -> Vec<(u64, u64)> {
-        let met = moments.flat_map(|moment| self.over(moment.begin_ns, moment.end_ns));
+        let met = moments.flat_map(|moment| self.over(moment));
         let mut met: Vec<(u64, u64)> = met.map(|span| (span.begin_ns, span.end_ns)).collect();
         met.sort_unstable();
         let mut times: Vec<(u64, u64)> = Vec::new();
@@ -198,7 +217,7 @@ mod tests {
 
     fn moment(begin_ms: u64, took_ms: u64) -> Moment {
         let (begin_ns, end_ns) = (begin_ms * MS, (begin_ms + took_ms) * MS);
-        Moment { begin_ns, end_ns, need_ns: took_ms * MS / 2 }
+        Moment { begin_ns, end_ns, need_ns: took_ms * MS / 2, after_ns: 10 * MS }
     }
 
     #[test]
@@ -218,6 +237,27 @@ mod tests {
         ] {
             assert_eq!(times.meets(&moment(begin_ms, took_ms)), meets, "{begin_ms} {took_ms}");
         }
+    }
+
+    #[test]
+    fn an_instant_that_ends_a_wait_is_near_the_end_of_the_request() {
+        let times = Times::of_instants(times(&[(100, 200, 100), (500, 600, 100)]).spans);
+        for (begin_ms, took_ms, meets) in [
+            (50, 60, true),
+            (50, 50, false),
+            (50, 159, true),
+            (50, 170, false),
+            (195, 200, false),
+            (199, 4, true),
+        ] {
+            assert_eq!(times.meets(&moment(begin_ms, took_ms)), meets, "{begin_ms} {took_ms}");
+        }
+        let moments = [moment(50, 150), moment(300, 215)];
+        assert_eq!(
+            times.met_by(moments.iter()),
+            [(100 * MS, 200 * MS), (500 * MS, 600 * MS)],
+            "not what was over before"
+        );
     }
 
     #[test]

@@ -124,6 +124,22 @@ fn each_cause_is_found_where_requests_waited_for_it() {
     }
 }
 
+/// The server resends so often that it could have done so for any request; the generator only for
+/// these.
+#[test]
+fn what_one_side_resent_is_not_hidden_by_what_the_other_did() {
+    let mut random = Random::new(5, 5);
+    let events = events(&mut random, 900, 2 * WINDOW_MS);
+    let mut fixture = fixture(&waiting(&mut random, &events), 2 * WINDOW_MS);
+    fixture.apart();
+    let often: Vec<_> = (0..2 * WINDOW_MS / 200).map(|nth| (nth * 200 + 100, 10)).collect();
+    for (own, resent) in [(&events, &often), (&often, &events)] {
+        fixture.observed.lost.insert(TailCause::Resent, readings(200, own, 2 * WINDOW_MS));
+        fixture.far().lost.insert(TailCause::Resent, readings(200, resent, 2 * WINDOW_MS));
+        assert_eq!(named(&fixture), [TailCause::Resent]);
+    }
+}
+
 #[test]
 fn nothing_is_named_where_slow_requests_come_at_other_times() {
     for seed in 0..40 {

@@ -13,14 +13,16 @@ use model::audit::Why;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The most bytes of a heading and of a row.
-const LINE_MAX: usize = 200;
+/// The most bytes of a heading.
+const HEADING_MAX: usize = 200;
+/// The most bytes of a row.
+const ROW_MAX: usize = 100;
 /// The most bytes of a number with its unit, and of a word of a heading.
 const CELL_MAX: usize = 24;
 /// The most digits of a number of threads, or of requests in flight on a connection.
 const FEW_MAX: usize = 5;
 /// The most rows of all tables.
-const ROWS_MAX: usize = 300;
+const ROWS_MAX: usize = 50;
 /// The most columns.
 const COLUMNS_MAX: usize = 16;
 
@@ -103,7 +105,7 @@ pub(super) fn rows(page: Page<'_>, others: &BTreeSet<u64>) -> (Vec<Row>, BTreeSe
     let mut open: Option<Table<'_>> = None;
     for spot in page.lines().filter(|spot| !others.contains(&spot.line)) {
         if let Some(table) = &mut open
-            && spot.text.len() <= LINE_MAX
+            && spot.text.len() <= ROW_MAX
             && table.rows.len() + all.len() < ROWS_MAX
             && table.splits(spot.text).iter().all(|cells| !cells.is_empty())
         {
@@ -161,45 +163,56 @@ impl Table<'_> {
         }
     }
 
-    /// For each column the cells that a row may have there.
+    /// For each column the cells that a row may have there; the row, where any text may be there.
     fn splits<'a>(&self, text: &'a str) -> Vec<Vec<&'a str>> {
         let text = text.trim();
         let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-        let ranges = |column: &(Column, Thousands)| -> Vec<Range<usize>> {
-            let pairs = ends.iter().flat_map(|from| ends.iter().map(|to| *from..*to));
-            let is_one = |range: &Range<usize>| {
-                range.start < range.end && is_cell(&text[range.clone()], *column)
-            };
-            pairs.filter(is_one).collect()
-        };
-        let columns: Vec<Vec<Range<usize>>> = self.columns.iter().map(ranges).collect();
         // Where each column can begin, from the left; and end, from the right.
         let mut begins = vec![BTreeSet::from([0])];
-        for cells in &columns {
-            let before = begins.last().cloned().unwrap_or_default();
-            begins.push(
-                cells.iter().filter(|one| before.contains(&one.start)).map(|one| one.end).collect(),
-            );
+        let mut columns: Vec<Vec<Range<usize>>> = Vec::new();
+        for column in &self.columns {
+            let before = begins.last().into_iter().flatten();
+            let near = |from: &usize| {
+                let from = *from;
+                let is_near = move |to: &&usize| **to > from && **to - from <= CELL_MAX;
+                ends.iter().filter(is_near).map(move |to| from..*to)
+            };
+            let is_one = |range: &Range<usize>| is_cell(&text[range.clone()], *column);
+            let (cells, after) = match (column.0.role, begins.last().and_then(BTreeSet::first)) {
+                (Some(_), _) => {
+                    let cells: Vec<_> = before.flat_map(near).filter(is_one).collect();
+                    let after = cells.iter().map(|cell| cell.end).collect();
+                    (cells, after)
+                }
+                (None, Some(first)) => {
+                    (Vec::new(), ends.iter().copied().filter(|to| to > first).collect())
+                }
+                (None, None) => (Vec::new(), BTreeSet::new()),
+            };
+            columns.push(cells);
+            begins.push(after);
         }
         let mut stops = BTreeSet::from([text.len()]);
         let mut kept = Vec::new();
-        for (cells, before) in columns.iter().zip(&begins).rev() {
-            let is_whole =
-                |one: &&Range<usize>| before.contains(&one.start) && stops.contains(&one.end);
-            let whole: Vec<&Range<usize>> = cells.iter().filter(is_whole).collect();
-            stops = whole.iter().map(|one| one.start).collect();
-            kept.push(whole.into_iter().map(|one| &text[one.clone()]).collect::<Vec<_>>());
+        for ((cells, before), (column, _)) in columns.iter().zip(&begins).zip(&self.columns).rev() {
+            if column.role.is_some() {
+                let whole: Vec<_> = cells.iter().filter(|one| stops.contains(&one.end)).collect();
+                stops = whole.iter().map(|one| one.start).collect();
+                kept.push(whole.into_iter().map(|one| &text[one.clone()]).collect::<Vec<_>>());
+            } else {
+                let last = stops.last().copied().unwrap_or_default();
+                stops = before.iter().copied().filter(|from| *from < last).collect();
+                kept.push(Vec::from_iter((!stops.is_empty()).then_some(text)));
+            }
         }
         kept.reverse();
         kept
     }
 }
 
-/// Whether a text can be a cell of a column: a number with a unit that the head leaves to it.
+/// Whether a text can be a cell of a column with a role: a number with a unit that the head leaves
+/// to it.
 fn is_cell(cell: &str, (column, thousands): (Column, Thousands)) -> bool {
-    if column.role.is_none() || cell.len() > CELL_MAX {
-        return column.role.is_none();
-    }
     let number = cell.trim_start_matches(['<', '~', '≈']);
     let end = number.find(|char: char| !(char.is_ascii_digit() || char == ',' || char == '.'));
     let (number, unit) = number.split_at(end.unwrap_or(number.len()));
@@ -249,7 +262,7 @@ fn is_unit(unit: &str, column: Column) -> bool {
 
 /// The columns of a heading with glued words.
 fn heading(spot: Spot<'_>) -> Option<Vec<(Column, Thousands)>> {
-    if spot.text.len() > LINE_MAX {
+    if spot.text.len() > HEADING_MAX {
         return None;
     }
     let mut columns: Vec<String> = Vec::new();
@@ -328,6 +341,16 @@ mod tests {
         assert_eq!(of[1], some(&second));
         let of = cells("ServerRPSp50 latencyCPU avg\nnginx123,45612ms81% usr\n");
         assert_eq!(of[0], some(&["", "", "81% usr"]), "or `nginx123,456`, 1 and 2ms");
+    }
+
+    /// The worst that a page may hold: every row may be split in very many ways.
+    #[test]
+    fn rows_of_digits_are_split_in_no_long_time() {
+        let text = format!("name{}\n", "rps".repeat(15))
+            + &format!("{}\n", "1".repeat(ROW_MAX)).repeat(400);
+        let rows = cells(&text);
+        assert_eq!(rows.len(), ROWS_MAX);
+        assert!(rows.iter().flatten().all(Option::is_none));
     }
 
     #[test]
