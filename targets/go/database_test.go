@@ -232,6 +232,9 @@ func checkWrite(t *testing.T, client *client, direct *pgx.Conn, path string) {
 type poolStats struct {
 	Fsync             string
 	SynchronousCommit string `json:"synchronous_commit"`
+	Buffers           string `json:"shared_buffers"`
+	Lookup            string
+	LookupPlan        string `json:"lookup_plan"`
 	Connections       int
 	ConnectionsBusy   int `json:"connections_busy"`
 	Waits             int

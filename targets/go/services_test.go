@@ -68,6 +68,30 @@ var (
 	})
 )
 
+// The database says itself how it finds a row, and how much it holds in memory.
+func TestLookupsAndBuffersAreWhatThePlanSays(t *testing.T) {
+	t.Parallel()
+	small := service{"postgres-small", "small"}
+	few := small.start(t)[0]
+	usual, _ := postgres(t)
+	for _, want := range []struct{ url, lookup, plan, buffers string }{
+		{usual, "index", "Index Scan", "256MB"},
+		{usual, "plan", "Index Scan", "256MB"},
+		{usual, "table", "Seq Scan", "256MB"},
+		{few, "index", "Index Scan", "1MB"},
+	} {
+		process := start(t, variant{target: "fasthttp", workers: 1},
+			"--db", want.url, "--pool", "2", "--lookup", want.lookup)
+		client := process.client(t)
+		expect(t, client.get(t, "/db/read-alone"), http.StatusOK, contract.TypeJSON)
+		if got := readPool(t, client); got.LookupPlan != want.plan || got.Buffers != want.buffers {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		process.stopCleanly(t)
+	}
+	small.do(t, "stop")
+}
+
 // Every byte between the target and its database takes a millisecond each way.
 func TestAFarDatabaseTakesARoundTrip(t *testing.T) {
 	t.Parallel()
@@ -133,6 +157,7 @@ func cleanUpAfterwards() (finish func()) {
 	const script = `cat >/dev/null
 for folder in "$0"/pair*; do [ ! -d "$folder" ] || ../../scripts/postgres-pair stop "$folder"; done
 for folder in "$0"/far*; do [ ! -d "$folder" ] || ../../scripts/postgres-far stop "$folder"; done
+for folder in "$0"/small*; do [ ! -d "$folder" ] || ../../scripts/postgres-small stop "$folder"; done
 for folder in "$0"/one*; do [ ! -d "$folder" ] || ../../scripts/etcd-one stop "$folder"; done
 for folder in "$0"/postgres*; do [ ! -d "$folder" ] || ../../scripts/postgres stop "$folder"; done
 for folder in "$0"/etcd*; do [ ! -d "$folder" ] || ../../scripts/etcd stop "$folder"; done

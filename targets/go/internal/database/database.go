@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -34,9 +35,13 @@ type Database struct {
 	size   int
 	sync   contract.Switch
 	pool   *pgxpool.Pool
-	// fsync and commits are settings that the database reports: whether it waits for its disk at
-	// all, and whether our commits do.
-	fsync, commits string
+	// lookup says how the database finds a row: one of lookups.
+	lookup string
+	// fsync, commits and buffers are settings that the database reports: whether it waits for its
+	// disk at all, whether our commits do, and how much it holds in its buffer pool.
+	fsync, commits, buffers string
+	// found is how it finds a row: Index Scan or Seq Scan.
+	found string
 	// opened is the state of the pool before the first request.
 	opened *pgxpool.Stat
 	reads  *reads
@@ -48,9 +53,17 @@ type Database struct {
 	replica    *replica
 }
 
+// lookups are the settings with which the database finds a row: by the index and with a plan that
+// it has; by the index and with a plan of its own for each request; by reading the whole table.
+var lookups = map[string]map[string]string{
+	"index": nil,
+	"plan":  {"plan_cache_mode": "force_custom_plan"},
+	"table": {"enable_indexscan": "off", "enable_indexonlyscan": "off", "enable_bitmapscan": "off"},
+}
+
 // New is a database that no flag has set up yet.
 func New() *Database {
-	return &Database{size: poolDefault, sync: contract.On, stock: stockMax}
+	return &Database{size: poolDefault, sync: contract.On, stock: stockMax, lookup: "index"}
 }
 
 // Flags say where the database is and how it is used.
@@ -77,6 +90,12 @@ func (d *Database) Flags() []contract.Flag {
 			Set:  contract.Number(&d.stock, 1, stockMax),
 		},
 		{
+			Name: "lookup", Takes: "index, plan or table", Example: address + " --lookup table",
+			Help: "find rows by an index, with a plan for each request, or without index " +
+				"(default index)",
+			Set: d.setLookup,
+		},
+		{
 			Name: "replica", Example: address + " --replica",
 			Help: "serve /db/write-read: --db names a primary and its replica (default off)",
 			Set: func(*contract.Options, string) error {
@@ -98,6 +117,14 @@ func (d *Database) setAddress(_ *contract.Options, value string) (err error) {
 	}
 	d.config, err = pgxpool.ParseConfig(value)
 	return err
+}
+
+func (d *Database) setLookup(_ *contract.Options, value string) error {
+	if _, known := lookups[value]; !known {
+		return errors.New("unknown")
+	}
+	d.lookup = value
+	return nil
 }
 
 // Open makes the tables if they are absent and opens all connections, so that none is opened, and
@@ -152,6 +179,7 @@ func (d *Database) configure() {
 	// No request hangs forever, and one request is the work of one process of the database.
 	parameters["statement_timeout"] = "10s"
 	parameters["max_parallel_workers_per_gather"] = "0"
+	maps.Copy(parameters, lookups[d.lookup])
 	d.config.AfterConnect = prepareStatements
 	if d.hasReplica {
 		// Connect to the host that accepts writes.
@@ -183,8 +211,22 @@ func (d *Database) prepare(ctx context.Context) error {
 		held = append(held, conn)
 	}
 	d.opened = d.pool.Stat()
-	settings := "SELECT current_setting('fsync'), current_setting('synchronous_commit')"
-	return held[0].QueryRow(ctx, settings).Scan(&d.fsync, &d.commits)
+	settings := `SELECT current_setting('fsync'), current_setting('synchronous_commit'),
+		current_setting('shared_buffers')`
+	err = held[0].QueryRow(ctx, settings).Scan(&d.fsync, &d.commits, &d.buffers)
+	if err != nil {
+		return err
+	}
+	var plans []struct {
+		Plan struct {
+			Node string `json:"Node Type"`
+		}
+	}
+	err = held[0].QueryRow(ctx, "EXPLAIN (FORMAT JSON) EXECUTE read(1)").Scan(&plans)
+	if err == nil && len(plans) == 1 {
+		d.found = plans[0].Plan.Node
+	}
+	return err
 }
 
 // explain says what is missing and how to get it.
@@ -221,6 +263,9 @@ func (d *Database) stats(contract.Call) contract.Response {
 	figures := map[string]any{
 		"fsync":              d.fsync,
 		"synchronous_commit": d.commits,
+		"shared_buffers":     d.buffers,
+		"lookup":             d.lookup,
+		"lookup_plan":        d.found,
 		"connections":        pool.TotalConns(),
 		"connections_busy":   pool.AcquiredConns(),
 		"waits":              pool.EmptyAcquireCount() - d.opened.EmptyAcquireCount(),
