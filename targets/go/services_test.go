@@ -157,7 +157,7 @@ func cleanUpAfterwards() (finish func()) {
 	const script = `cat >/dev/null
 for folder in "$0"/pair*; do [ ! -d "$folder" ] || ../../scripts/postgres-pair stop "$folder"; done
 for folder in "$0"/far*; do [ ! -d "$folder" ] || ../../scripts/postgres-far stop "$folder"; done
-for folder in "$0"/small*; do [ ! -d "$folder" ] || ../../scripts/postgres-small stop "$folder"; done
+for folder in "$0"/small*; do [ ! -d "$folder" ] || ../../scripts/postgres stop "$folder"; done
 for folder in "$0"/one*; do [ ! -d "$folder" ] || ../../scripts/etcd-one stop "$folder"; done
 for folder in "$0"/postgres*; do [ ! -d "$folder" ] || ../../scripts/postgres stop "$folder"; done
 for folder in "$0"/etcd*; do [ ! -d "$folder" ] || ../../scripts/etcd stop "$folder"; done

@@ -3,16 +3,17 @@
 //! In: the slowest requests, one by one, and what both hosts lost between their readings. Out: the
 //! causes, each with how many requests it explains, and how many remain.
 //!
-//! Rules. A request meets a cause when the cause may have taken half of what the request took over
-//! the median; it meets a packet that was resent when little was left of it then. Three kinds of causes are looked at: those that are times of a host or of the
-//! planned rate, by a permutation test ([`chance`]); the generator's own pauses, by arithmetic of
-//! the parts of each request, where the percentile would be another one without them; and one
-//! target, one connection or new connections, by counts against their share of all requests. A
-//! cause is named when chance would let as many requests meet it in less than 1 % of cases, times
-//! the number of causes looked at (Bonferroni), and when it explains a fifth of the requests, above
+//! Rules. A request meets a cause when the cause may have taken half of what the request took
+//! over the median; it meets a packet that was resent when little was left of it then. Three
+//! kinds of causes are looked at: those that are times of a host or of the planned rate, by a
+//! permutation test ([`chance`]); the generator's own pauses, by arithmetic of the parts of
+//! each request, where the percentile would be another one without them; and one target, one
+//! connection or new connections, by counts against their share of all requests. A cause is
+//! named when chance would let as many requests meet it in less than 1 % of cases, times the
+//! number of causes looked at (Bonferroni), and when it explains a fifth of the requests, above
 //! what chance lets meet it. The one that explains most comes first; each of the others must
-//! explain a fifth of the requests that are left by those before it. The slowest thousandth is a
-//! tenth of the slowest hundredth, too few for a fifth of it: where it has a cause that the
+//! explain a fifth of the requests that are left by those before it. The slowest thousandth is
+//! a tenth of the slowest hundredth, too few for a fifth of it: where it has a cause that the
 //! hundredth has not, or another first one, the verdict has both.
 
 mod arrivals;
