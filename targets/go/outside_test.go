@@ -260,6 +260,35 @@ func TestRanchHasTheProcessesItWasAskedFor(t *testing.T) {
 	}
 }
 
+// One supervisor sets up one connection after the other: the last of ten waits for all of them.
+func TestRanchSetsUpConnectionsInItsSupervisor(t *testing.T) {
+	t.Parallel()
+	process := start(t, variant{
+		target: "ranch", args: []string{"--supervisors", "1", "--setup", "20"},
+	})
+	begin := time.Now()
+	var group sync.WaitGroup
+	for range 10 {
+		group.Go(func() {
+			conn, err := net.Dial("tcp", process.listening.Addr)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, "GET /simple HTTP/1.1\r\nConnection: close\r\n\r\n")
+			if answer, err := io.ReadAll(conn); err != nil || len(answer) == 0 {
+				t.Errorf("%q, %v", answer, err)
+			}
+		})
+	}
+	group.Wait()
+	if took := time.Since(begin); took < 200*time.Millisecond {
+		t.Errorf("ten connections were set up in %v", took)
+	}
+	process.stopCleanly(t)
+}
+
 // Bytes that are not HTTP end only their connection; a request may arrive in any pieces.
 func TestRanchTakesAnyBytes(t *testing.T) {
 	t.Parallel()

@@ -109,7 +109,7 @@ listen(Options, Port, Secure, Ledger) ->
         end,
         socket_opts => Sockets ++ queue(Options) ++ share(Options) ++
             [Option || Secure =/= none, Option <- Secure]
-    }, target_ranch_connection, Ledger),
+    }, target_ranch_connection, {Ledger, maps:get(setup, Options)}),
     case Started of
         {ok, _} -> receive {backlog, Backlog} -> Backlog end;
         {error, Reason} -> throw({?EXIT_FAILED, why(Options, Reason)})

@@ -26,6 +26,9 @@ flags() ->
         {'max-connections', "a number from 1 to 1000000", "--max-connections 1024",
             "a supervisor with this many accepts no more (default no limit; Ranch has 1024)",
             number(1, 1000000)},
+        {setup, "milliseconds from 1 to 1000", "--setup 2",
+            "wait so long before a connection gets its process, in its supervisor (default 0)",
+            number(1, 1000)},
         {'tls-cert', "a file of certificates in PEM", ?PAIR, "serve HTTPS with this chain",
             fun path/1},
         {'tls-key', "a file with a private key in PEM", ?PAIR,
@@ -88,7 +91,7 @@ resolve(Given) ->
     check_together(Given),
     Defaults = #{
         addr => {127, 0, 0, 1}, port => 8083, backlog => default, listeners => 1,
-        'max-connections' => infinity, 'tls-cert' => none, 'tls-key' => none
+        'max-connections' => infinity, setup => 0, 'tls-cert' => none, 'tls-key' => none
     },
     Some = maps:merge(Defaults, Given),
     #{listeners := Listeners} = Some,
