@@ -2,10 +2,11 @@
 //!
 //! Signals: drops in `/proc/net/softnet_stat` (RPS, veth, loopback and drivers without NAPI use
 //! that queue), and segments sent again.
-//! Rule: over 0.01 % of the packets taken in were dropped there in the window, and data was sent
-//! again.
+//! Rule: over 0.01 % of the packets taken in were dropped there in the window, and requests waited
+//! for segments sent again, as many as were dropped at most, for a tenth of their time. The counter
+//! is of the host: drops that cost the load nothing are those of other traffic.
 //! Mimics: K8 and N2 (data is sent again without such drops), `flow_limit`, a burst of other
-//! traffic: the counter is of the host, not of the load.
+//! traffic.
 //! Confirm: net.core.netdev_max_backlog four times as large ends the drops; if the rate stays, the
 //! wall is the CPU that empties the queue (K4).
 //! Source: Linux net/core/dev.c (enqueue_to_backlog), networking/scaling.rst.
@@ -13,7 +14,8 @@
 //! Reason: a CPU's queue of received packets overflows
 //! Fix: raise net.core.netdev_max_backlog fourfold, and see whether the rate follows
 
-use super::{Family, Seen, Test, loss};
+use super::loss::{self, WAITED_MIN};
+use super::{Family, Seen, Test};
 use crate::case::{Case, percent};
 use model::units::show_things;
 
@@ -28,7 +30,8 @@ pub fn test(case: &Case<'_>) -> Test {
     let dropped: u64 = softnet.iter().map(|cpu| u64::from(cpu.dropped)).sum();
     let taken: u64 = softnet.iter().map(|cpu| cpu.processed).sum();
     let share = dropped as f64 / (taken + dropped).max(1) as f64;
-    if share < SHARE_MIN || resent == 0 {
+    let Some(waited) = loss::waited_for(case, dropped.min(resent)) else { return Test::Untested };
+    if share < SHARE_MIN || waited < WAITED_MIN {
         return Test::NotSeen;
     }
     let mut seen = Seen::default()
@@ -44,9 +47,9 @@ pub fn test(case: &Case<'_>) -> Test {
             Family::QueueLocation,
             "both",
             ("/proc/net/snmp", ["tcp"]),
-            "segments sent again, without repeated SYNs",
-            format!("+{resent}"),
-            "any",
+            "segments sent again, and time of all requests that they cost at 200 ms each",
+            format!("+{resent}, {}", percent(waited)),
+            "over 10 %",
         );
     seen = seen.saying(format!(
         "a CPU's queue of received packets is full: {} dropped",
@@ -88,6 +91,9 @@ pub(super) mod tests {
         fixture.loss(20, 20);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "only SYNs: not the load's data");
         fixture.loss(30, 20);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "few: other traffic was dropped");
+        fixture.loss(520, 20);
+        fixture.softnet(&[(50_000, 6000), (50_000, 0)]);
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert!(seen.against[0].contains("other traffic"), "{seen:?}");
         fixture.softnet(&[(50_000, 3), (50_000, 0)]);
