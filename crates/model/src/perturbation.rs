@@ -13,8 +13,6 @@ crate::named! {
     pub enum Resource {
         /// Requests in flight.
         InFlight = "requests in flight",
-        /// Connections, at the same number of requests in flight.
-        Connections = "connections at the same number in flight",
         /// CPU time of the generator.
         ClientCpu = "the generator's CPU time",
         /// Event loops (threads) of the generator.

@@ -21,8 +21,6 @@ const CUT: f64 = 0.8;
 const GROWTH: f64 = 1.25;
 /// A load of at least this many knees is halved instead: it is far beyond what fills the wall.
 const FAR_BEYOND: u64 = 4;
-/// Deepest pipelining that a plan uses.
-const DEPTH_MAX: u32 = 10_000;
 
 /// One experiment to make.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,7 +184,6 @@ fn design(resource: Resource, facts: &Facts, confirm: &Confirm) -> Option<Experi
     let (change, what, factor) = match resource {
         Resource::InFlight => in_flight(facts)?,
         Resource::OfferedRate => offered_rate(facts)?,
-        Resource::Connections => connections(facts)?,
         Resource::ClientLoops => client_loops(facts)?,
         Resource::ClientCpu => client_cpu(facts)?,
         Resource::ResponseBytes => {
@@ -224,21 +221,6 @@ fn offered_rate(facts: &Facts) -> Option<Design> {
     let arrival = Arrival::Open { curve: Curve::constant(now * GROWTH), arrivals };
     let what = format!("{:.0} instead of {now:.0} requests per second asked for", now * GROWTH);
     Some((BlockChange::Load(Level { arrival, ..facts.level.clone() }), what, Some(GROWTH)))
-}
-
-fn connections(facts: &Facts) -> Option<Design> {
-    let level = &facts.level;
-    let depth = level.depth.checked_mul(2).filter(|depth| *depth <= DEPTH_MAX)?;
-    if level.connections < 2 || level.connections % 2 == 1 {
-        return None;
-    }
-    let then = level.connections / 2;
-    let changed = Level { connections: then, spare: level.spare / 2, depth, ..level.clone() };
-    let what = format!(
-        "{then} connections with {depth} in flight each instead of {} with {}",
-        level.connections, level.depth
-    );
-    Some((BlockChange::Load(changed), what, Some(0.5)))
 }
 
 fn client_loops(facts: &Facts) -> Option<Design> {

@@ -2,8 +2,7 @@
 
 use crate::walls::{GROUPS, LOAD_LIMITS, Predicts, SOMETHING_WAITS};
 use model::perturbation::Resource::{
-    self, ClientCpu, ClientLoops, Connections, InFlight, OfferedRate, ResponseBytes, ServerCpu,
-    ServerCpus,
+    self, ClientCpu, ClientLoops, InFlight, OfferedRate, ResponseBytes, ServerCpu, ServerCpus,
 };
 use model::verdict::Named;
 use model::wall::WallId;
@@ -25,7 +24,6 @@ pub(super) fn wall_of(resource: Resource) -> WallId {
     match resource {
         InFlight => WallId::C3,
         OfferedRate => WallId::M2,
-        Connections => WallId::K9,
         ClientCpu => WallId::C1,
         ClientLoops => WallId::C2,
         ResponseBytes => WallId::K8,
