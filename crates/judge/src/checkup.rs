@@ -38,7 +38,7 @@ pub fn checkup(of: &Observed) -> Checkup {
 
 /// Every check.
 const CHECKS: &[fn(&Observed) -> Checked] =
-    &[cpus, quota, frequency, steal, others, late_sends, clock, files, ports, drivers];
+    &[cpus, quota, frequency, steal, others, daemons, late_sends, clock, files, ports, drivers];
 
 fn checked(name: &str, fitness: Fitness, found: String, (cost, change): (&str, &str)) -> Checked {
     let is_fit = fitness == Fitness::Fit;
@@ -138,6 +138,19 @@ fn others(of: &Observed) -> Checked {
     checked("other processes", above(others, OTHERS_PERCENT), found, (cost, change))
 }
 
+/// The load's own figures show what a job costs; moved interrupts only show in what changes.
+fn daemons(of: &Observed) -> Checked {
+    let moves = of.daemons.iter().any(|daemon| daemon.starts_with("irqbalance"));
+    let fitness = if moves { Fitness::Caution } else { Fitness::Fit };
+    let found = match of.daemons.is_empty() {
+        true => "neither irqbalance nor cron runs".to_string(),
+        false => format!("running: {}", of.daemons.join(", ")),
+    };
+    let cost = "it moves interrupts between CPUs, so parts of one measurement may differ";
+    let change = "sudo ceiling tune apply --only irqbalance; cron is another knob: --only cron";
+    checked("daemons", fitness, found, (cost, change))
+}
+
 fn late_sends(of: &Observed) -> Checked {
     let Some(p99) = of.late_ns.p99 else { return not_known("noise") };
     let max = of.late_ns.max.unwrap_or(p99);
@@ -216,6 +229,7 @@ mod tests {
             late_ns: Summary { p99: Some(60_000), max: Some(90_000), ..Summary::default() },
             clock_read_ns: 25.0,
             governors: vec![],
+            daemons: vec!["cron (process 9)".to_string()],
             uring: Ok(()),
             ktls: Err("no module".to_string()),
         }
@@ -246,7 +260,7 @@ mod tests {
             of
         };
         type Trouble = fn(&mut Observed);
-        let cases: [(&str, Trouble, Fitness); 15] = [
+        let cases: [(&str, Trouble, Fitness); 16] = [
             ("CPUs", |of| of.facts.cpus_allowed = vec![1], Fitness::Caution),
             ("CPUs", |of| of.facts.cpus_allowed = vec![1, 2, 3], Fitness::Caution),
             ("CPU clock", |of| of.governors = vec!["powersave".into()], Fitness::Caution),
@@ -255,6 +269,7 @@ mod tests {
             ("other processes", |of| of.cpus.1[0].user = 100, Fitness::Caution),
             ("other processes", |of| of.cpus.1[0].user = 1000, Fitness::Unfit),
             ("other processes", |of| of.cpus.1.clear(), Fitness::NotKnown),
+            ("daemons", |of| of.daemons.push("irqbalance (process 7)".into()), Fitness::Caution),
             ("noise", |of| of.late_ns.p99 = Some(300_000), Fitness::Caution),
             ("noise", |of| of.late_ns.p99 = Some(4_000_000), Fitness::Unfit),
             ("noise", |of| of.late_ns.p99 = None, Fitness::NotKnown),

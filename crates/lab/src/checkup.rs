@@ -7,6 +7,7 @@ use model::checkup::Observed;
 use model::histogram::Histogram;
 use model::reading::{Data, Reading};
 use model::root::Root;
+use model::tuning::Row;
 use plan::Machine;
 use probe::{Config, Sampler};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -22,6 +23,8 @@ const LOOKS: u32 = 1000;
 const SERIES: u32 = 100;
 /// The knob whose places say how CPUs choose their clock frequency.
 const CLOCK_KNOB: &str = "cpu-clock";
+/// Knobs of daemons that run beside a measurement.
+const DAEMON_KNOBS: [&str; 2] = ["irqbalance", "cron"];
 /// How often the stop flag is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -49,7 +52,12 @@ pub fn observe(length: Duration, stop: &AtomicBool) -> Observed {
         length_ns,
         late_ns: late.summary(0),
         clock_read_ns,
-        governors: governors(),
+        governors: known_of(&[CLOCK_KNOB], |row| {
+            row.now.filter(|_| row.place.ends_with("scaling_governor"))
+        }),
+        daemons: known_of(&DAEMON_KNOBS, |row| {
+            row.now.filter(|now| now == "running").map(|_| row.place)
+        }),
         uring: ThisHost.uring(),
         ktls: ThisHost.ktls(),
     }
@@ -110,12 +118,12 @@ fn sleep_on(cpu: u32, is_over: &AtomicBool) -> Histogram {
     late
 }
 
-/// How CPUs choose their clock frequency, as its knob reads it.
-fn governors() -> Vec<String> {
-    let wish = Wish { only: vec![CLOCK_KNOB.to_string()], ..Wish::default() };
+/// What the places of these knobs say, each once.
+fn known_of(knobs: &[&str], word: fn(Row) -> Option<String>) -> Vec<String> {
+    let only = knobs.iter().map(|knob| (*knob).to_string()).collect();
+    let wish = Wish { only, ..Wish::default() };
     let rows = tune::plan(&Host::look(Root::default()), &wish, None).into_iter().map(|one| one.row);
-    let governors = rows.filter(|row| row.place.ends_with("scaling_governor"));
-    let mut words: Vec<String> = governors.filter_map(|row| row.now).collect();
+    let mut words: Vec<String> = rows.filter_map(word).collect();
     words.sort_unstable();
     words.dedup();
     words
@@ -127,7 +135,9 @@ mod tests {
 
     #[test]
     fn this_host_is_observed() {
-        assert!(tune::find(CLOCK_KNOB).is_some(), "its places are read");
+        for knob in DAEMON_KNOBS.into_iter().chain([CLOCK_KNOB]) {
+            assert!(tune::find(knob).is_some(), "places of {knob} are read");
+        }
         let of = observe(Duration::from_millis(300), &AtomicBool::new(false));
         assert!(!of.cpus.0.is_empty() && of.cpus.0.len() == of.cpus.1.len());
         assert!(of.late_ns.count > 0 && of.clock_read_ns > 0.0);
