@@ -1,12 +1,12 @@
 //! One measured point with its readings, and the questions that gates and walls ask about it.
 
+use crate::sides::Sides;
 use crate::stats;
 use model::facts::{ClockOffset, CpuAccounting, HostFacts, ServerFacts};
 use model::figure::Figure;
 pub use model::figure::Whose;
 use model::histogram::Summary;
 use model::load::{Hold, Life, Trial};
-use model::route::Address;
 use model::run::Point;
 use model::step::Step;
 use model::tick::ErrorClass;
@@ -25,9 +25,6 @@ const QUEUED: f64 = 0.05;
 pub const WARM: f64 = 0.90;
 /// Below this share there is slack: what could do a third more cannot be the limit.
 pub const SLACK: f64 = 0.75;
-
-/// Clocks that agree within this error count as one clock.
-const SAME_CLOCK_NS: u64 = 1_000_000;
 
 /// A thread that needs less than this share of its time does no work that matters.
 const WORKS: f64 = 0.02;
@@ -96,9 +93,7 @@ impl<'a> Case<'a> {
 
     /// Readings of the server's host; none when no probe ran there.
     pub fn server_side(&self) -> Option<&'a Observed> {
-        let is_local = self.trial.addresses.iter().any(Address::is_loopback);
-        let is_known = self.observed.far.is_some() || self.server.is_some() || is_local;
-        is_known.then(|| self.far())
+        self.sides().server_side()
     }
 
     /// Links of the server's host whose limits are known.
@@ -126,17 +121,18 @@ impl<'a> Case<'a> {
 
     /// Whether generator and server are known to share a host and a network namespace.
     pub fn is_one_host(&self) -> bool {
-        self.observed.far.is_none() && self.server_host.is_some()
+        self.sides().is_one_host()
     }
 
-    /// Whether generator and server run under one kernel. A probe whose monotonic clock equals
-    /// ours, within the error, runs under the same kernel, because two hosts do not boot at the
-    /// same instant. This tells namespaces of one machine from two machines.
+    /// Whether generator and server run under one kernel.
     pub fn is_one_kernel(&self) -> bool {
-        let is_exact = |clock: &ClockOffset| clock.error_ns < SAME_CLOCK_NS;
-        let clock = self.clock.filter(|clock| is_exact(clock));
-        let is_same = clock.is_some_and(|clock| clock.offset_ns.unsigned_abs() <= clock.error_ns);
-        self.is_one_host() || is_same
+        self.sides().is_one_kernel()
+    }
+
+    /// The hosts of both sides.
+    pub(crate) fn sides(&self) -> Sides<'a> {
+        let Self { trial, host, server, server_host, clock, observed, .. } = *self;
+        Sides { trial, host, server, server_host, clock, observed }
     }
 
     /// Whether the generator may run on CPUs that the server may use.

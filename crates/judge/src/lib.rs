@@ -32,6 +32,8 @@ pub mod rejudge;
 
 mod residence;
 mod sides;
+pub use sides::hosts_now;
+
 mod tail;
 
 mod tool;

@@ -9,6 +9,7 @@ use crate::case::Case;
 use crate::decide::{RampSays, decide, undecided};
 use crate::next::look_at;
 use crate::ramp::{self, Trend, last_visits};
+use crate::sides::Sides;
 use crate::walls::{COUNTED, Family, Seen};
 use crate::{
     fleet, gates, inside_kernel, objective, perturb, ramp::ceiling, residence, sides, tail,
@@ -47,7 +48,8 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
+    /// The hosts of both sides.
+    pub(crate) fn sides(&self, observed: &'a Observed) -> Sides<'a> {
         let probe = self.target.probe.as_ref();
         let near = self.target.server.as_ref();
         let server = near.or_else(|| probe?.server.as_ref());
@@ -57,6 +59,11 @@ impl<'a> Context<'a> {
         let server_host = server_host.or_else(|| near.map(|_| self.host));
         let clock = probe.map(|probe| &probe.clock).or_else(|| inside.map(|_| &OUR_CLOCK));
         let (trial, host) = (self.trial, self.host);
+        Sides { trial, host, server, server_host, clock, observed }
+    }
+
+    pub(crate) fn case(&self, point: &'a Point, observed: &'a Observed) -> Case<'a> {
+        let Sides { trial, host, server, server_host, clock, observed } = self.sides(observed);
         Case { trial, host, server, server_host, clock, point, observed, ramp: &[] }
     }
 }

@@ -109,7 +109,7 @@ crate::named! {
         Server = "server",
     }
     /// Its key in the record.
-    fn key;
+    fn key, parse;
 }
 
 crate::named! {
@@ -520,6 +520,19 @@ impl<'de> Deserialize<'de> for Figure {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let key = String::deserialize(deserializer)?;
         Self::parse(&key).ok_or_else(|| serde::de::Error::custom(format!("unknown figure '{key}'")))
+    }
+}
+
+impl Serialize for Whose {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.key())
+    }
+}
+
+impl<'de> Deserialize<'de> for Whose {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        Self::parse(&key).ok_or_else(|| serde::de::Error::custom(format!("unknown side '{key}'")))
     }
 }
 

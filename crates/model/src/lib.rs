@@ -42,6 +42,7 @@ pub mod tally;
 pub mod tick;
 
 pub mod facts;
+pub mod host_now;
 pub mod metric;
 pub mod reading;
 

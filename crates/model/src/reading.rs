@@ -330,6 +330,16 @@ pub struct CpuShares {
 }
 
 impl CpuShares {
+    /// CPU states in the order they are shown. Together they are the whole time.
+    pub const STATES: [&'static str; 7] =
+        ["usr", "sys", "softirq", "irq", "steal", "iowait", "idle"];
+
+    /// The shares in the order of [`Self::STATES`].
+    pub fn by_state(&self) -> [f64; Self::STATES.len()] {
+        let Self { user, system, softirq, irq, steal, iowait, idle } = *self;
+        [user, system, softirq, irq, steal, iowait, idle]
+    }
+
     /// Everything except idle and iowait.
     pub fn busy(&self) -> f64 {
         1.0 - self.idle - self.iowait

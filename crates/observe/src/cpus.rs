@@ -24,7 +24,7 @@ impl CpuShare {
 }
 
 /// CPU states in the order they are shown. Together they are the whole time.
-pub const STATES: [&str; 7] = ["usr", "sys", "softirq", "irq", "steal", "iowait", "idle"];
+pub const STATES: [&str; 7] = CpuShares::STATES;
 
 /// Shares of CPU time by state, percent, in the order of [`STATES`].
 pub type Shares = [f64; STATES.len()];
@@ -33,8 +33,7 @@ pub type Shares = [f64; STATES.len()];
 pub fn mean_shares(cpus: &[CpuShare]) -> Option<Shares> {
     let mut sum = [0.0; STATES.len()];
     for CpuShare { shares: of, .. } in cpus {
-        let each = [of.user, of.system, of.softirq, of.irq, of.steal, of.iowait, of.idle];
-        sum.iter_mut().zip(each).for_each(|(sum, share)| *sum += 100.0 * share);
+        sum.iter_mut().zip(of.by_state()).for_each(|(sum, share)| *sum += 100.0 * share);
     }
     (!cpus.is_empty()).then(|| sum.map(|share| share / cpus.len() as f64))
 }

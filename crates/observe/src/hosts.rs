@@ -104,6 +104,11 @@ impl<'a> SideHost<'a> {
         }
     }
 
+    /// Interfaces whose speed is known.
+    pub(crate) fn capacities(&self) -> Vec<Capacity<'a>> {
+        capacities(self.nics, self.seen, self.stated)
+    }
+
     /// The interface that carries the load.
     fn link(&self) -> Option<&'a LinkUse> {
         let links = self.seen.links.as_deref()?;
@@ -121,7 +126,7 @@ impl<'a> SideHost<'a> {
     /// The same with its speed, where that is known.
     fn capacity(&self) -> Option<Capacity<'a>> {
         let link = self.link()?;
-        let mut all = capacities(self.nics, self.seen, self.stated).into_iter();
+        let mut all = self.capacities().into_iter();
         all.find(|capacity| capacity.link.name == link.name)
     }
 
@@ -163,7 +168,7 @@ impl<'a> SideHost<'a> {
 }
 
 /// Bytes without the framing that no interface counts.
-fn counted(wire_bytes_s: f64, packets_s: f64) -> f64 {
+pub(crate) fn counted(wire_bytes_s: f64, packets_s: f64) -> f64 {
     (wire_bytes_s - packets_s * FRAME_EXTRA_BYTES as f64).max(0.0)
 }
 
@@ -171,6 +176,7 @@ fn counted(wire_bytes_s: f64, packets_s: f64) -> f64 {
 mod tests {
     use super::*;
     use model::facts::NicSettings;
+    use model::host_now::HostNow;
     use model::reading::{
         CpuTimes, Data, Interface, Interrupt, Listener, QuotaUse, Reading, Softnet, ThreadTimes,
         Value, Values,
@@ -304,6 +310,28 @@ mod tests {
         }
         let without_cores = OfHost::ALL.len() - 1;
         assert_eq!((expected.len(), figures.len()), (without_cores, without_cores));
+    }
+
+    #[test]
+    fn what_is_shown_meanwhile_has_the_values_of_the_figures() {
+        let (observed, nics) = (observed(), eth0());
+        let limits = LinkLimits { bits_s: Some(1_000_000_000), ..LinkLimits::default() };
+        let far = SideHost { stated: Some(&limits), ..seen(Whose::Server, &observed, &nics) };
+        let (now, figures) = (far.now(), far.figures());
+        assert_eq!(now.figures.len(), OfHost::SHOWN_MEANWHILE.len());
+        assert!(now.figures.iter().all(|(figure, value)| figures[figure] == *value));
+        assert_eq!(now.cpus, Some(vec![(0, [25, 0, 0, 0, 0, 0]), (1, [90, 0, 0, 0, 0, 0])]));
+        assert_eq!(now.interrupts, Some(vec![("eth0-rx".to_string(), 300.0)]));
+        let links = now.links.unwrap();
+        let names: Vec<&str> = links.iter().map(|link| &*link.name).collect();
+        assert_eq!((names, links[0].sent), (vec!["eth0", "lo"], 25e6));
+        assert_eq!(
+            links.iter().map(|link| link.shares).collect::<Vec<_>>(),
+            [Some([0.004, 0.2]), None],
+            "no speed of loopback is known"
+        );
+        let nothing = Observed::default();
+        assert_eq!(seen(Whose::Server, &nothing, &nics).now(), HostNow::default());
     }
 
     #[test]

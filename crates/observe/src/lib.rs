@@ -15,6 +15,7 @@ mod hosts;
 mod inside;
 mod lost;
 mod network;
+mod now;
 mod observed;
 mod server;
 mod threads;
