@@ -134,7 +134,11 @@ impl Screen {
                 to_stderr(&format!("ceiling: {text}"));
             }
             Event::Point(point) => self.show_point(point),
-            Event::Notice(_) | Event::Progress(_) | Event::Present(_) | Event::Profile { .. } => {}
+            Event::Notice(_)
+            | Event::Progress(_)
+            | Event::Hosts(_)
+            | Event::Present(_)
+            | Event::Profile { .. } => {}
         }
     }
 

@@ -25,7 +25,6 @@ use model::load::{Arrival, Hold, Stop, Trial, Warmup};
 use model::lost::Stopped;
 use model::run::Outcome;
 use model::tick::{Connections, Counters, ErrorClass};
-use model::wall::Side;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -336,11 +335,12 @@ impl<'a, 'b, 'c> LevelRun<'a, 'b, 'c> {
             p99_ns: fresh.latency.quantile_ns(0.99),
             client_cpus: Some(fresh.cpu_ns as f64 / passed_ns as f64),
             server_cpus: observed.server_cpus(),
-            client_busy: self.context.watch.busy(Side::Client),
-            server_busy: self.context.watch.busy(Side::Server),
             failures,
             failed: self.gathered.failed(),
         }));
+        if let Some(hosts) = self.context.watch.hosts_now(now_ns) {
+            (self.context.notify)(Event::Hosts(hosts));
+        }
     }
 
     /// From time to time has the level judged as far as it is measured, and reports that.

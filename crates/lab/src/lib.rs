@@ -20,6 +20,7 @@ pub mod drift;
 mod error;
 pub mod follow;
 mod gather;
+mod hosts_now;
 mod inside_kernel;
 mod interim;
 mod judged;

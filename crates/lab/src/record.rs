@@ -3,6 +3,7 @@
 use crate::crews::{CrewSize, Crews};
 use crate::drift;
 use crate::fanout::Stamps;
+use crate::hosts_now::RecentHosts;
 use crate::interim::Bench;
 use crate::judged::{Head, Making};
 use crate::level::LevelContext;
@@ -20,6 +21,7 @@ use model::dist::Dist;
 use model::event::Event;
 use model::facts::HostFacts;
 use model::fault::Fault;
+use model::figure::Whose;
 use model::fleet::{AgentPoint, FleetAccount, FleetRecord, Share};
 use model::histogram::Histogram;
 use model::kernel::KernelRecord;
@@ -200,6 +202,15 @@ impl<'a> RunBuilder<'a> {
             points: Vec::new(),
             observed: Vec::new(),
         }
+    }
+
+    /// What those who watch the run see of its hosts. Agents of a fleet have hosts of their own.
+    pub(crate) fn recent_hosts(&self) -> RecentHosts<'a> {
+        let sides: &[Whose] = match self.setting {
+            Setting::Fleet(_) => &[Whose::Server],
+            Setting::Live | Setting::Model(_) => &Whose::ALL,
+        };
+        RecentHosts::new(self.trial, &self.host, &self.target, sides)
     }
 
     /// Makes a point of a visit; false if its throughput was not steady.

@@ -29,7 +29,8 @@ pub struct Reporting<'a> {
 pub enum Verdicts {
     /// Each level when it has ended.
     OfLevels,
-    /// Also the current level, about once a second: [`Event::Present`].
+    /// Also the current level, about once a second ([`Event::Present`]), and what the hosts do
+    /// ([`Event::Hosts`]).
     AlsoMeanwhile,
 }
 
@@ -70,6 +71,9 @@ pub fn run_in(
     let server = run.target.server.as_ref();
     run.stamps = Stamps::of(trial.addresses.first(), server, watch.far_calendar());
     let mut audience = fanout::start(setting, trial, &job, &run.stamps)?;
+    if verdicts == Verdicts::AlsoMeanwhile {
+        watch.show(run.recent_hosts());
+    }
     let interim = match verdicts {
         // There is no verdict on a fan-out before a level has ended.
         Verdicts::AlsoMeanwhile if trial.fanout.is_none() => {

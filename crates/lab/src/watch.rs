@@ -6,12 +6,13 @@
 
 use crate::drift::DriftWatch;
 use crate::fanout::Calendar;
+use crate::hosts_now::RecentHosts;
 use crate::setting::Model;
 use judge::observe::Window;
 use model::facts::ClockOffset;
+use model::host_now::HostNow;
 use model::order::OrderBy as _;
-use model::reading::{CpuTimes, Data, Reading};
-use model::wall::Side;
+use model::reading::{Data, Reading};
 use probe::Sampler;
 use remote::{Far, WallZero};
 use std::collections::VecDeque;
@@ -23,10 +24,6 @@ const RECENT_NS: u64 = 400_000_000;
 /// end. Of three periods one reading may be lost and one late, so the limit is at least a little
 /// more than that; it is at most a second. Nanoseconds.
 const REACHES_NS: (u64, u64) = (400_000_000, 1_000_000_000);
-
-/// The span over which progress shows the CPUs of a host, nanoseconds: the kernel counts their time
-/// in hundredths of a second.
-const RECENT_CPUS_NS: u64 = 1_000_000_000;
 
 /// The logs of a run's raw readings, each in the times of its host.
 #[derive(Debug)]
@@ -105,46 +102,8 @@ pub struct Watch<'a> {
     far: Option<FarWatch<'a>>,
     /// The server's threads in the last readings.
     recent: VecDeque<Reading>,
-    /// The CPUs of this host, and of the server's.
-    cpus: (RecentCpus, RecentCpus),
-}
-
-/// What the CPUs of one host did recently, by their counters.
-#[derive(Default)]
-struct RecentCpus(VecDeque<(u64, CpuTimes)>);
-
-impl RecentCpus {
-    fn add(&mut self, arrived: &[Reading]) {
-        for reading in arrived {
-            let Data::Cpus(cpus) = &reading.data else { continue };
-            self.0.push_back((reading.begin_ns, sum_of(cpus)));
-            let oldest_ns = reading.begin_ns.saturating_sub(RECENT_CPUS_NS);
-            while self.0.len() > 2 && self.0.front().is_some_and(|(at_ns, _)| *at_ns < oldest_ns) {
-                self.0.pop_front();
-            }
-        }
-    }
-
-    fn busy(&self) -> Option<f64> {
-        let ((_, first), (_, last)) = (self.0.front()?, self.0.back()?);
-        let total = last.total().checked_sub(first.total()).filter(|total| *total > 0)?;
-        Some(last.busy().saturating_sub(first.busy()) as f64 / total as f64)
-    }
-}
-
-/// All CPUs together.
-fn sum_of(cpus: &[CpuTimes]) -> CpuTimes {
-    cpus.iter().fold(CpuTimes::default(), |sum, one| CpuTimes {
-        cpu: 0,
-        user: sum.user + one.user,
-        nice: sum.nice + one.nice,
-        system: sum.system + one.system,
-        idle: sum.idle + one.idle,
-        iowait: sum.iowait + one.iowait,
-        irq: sum.irq + one.irq,
-        softirq: sum.softirq + one.softirq,
-        steal: sum.steal + one.steal,
-    })
+    /// The last second of both hosts, if somebody watches the run.
+    hosts: Option<RecentHosts<'a>>,
 }
 
 /// The readings of a window that are on disk so far, for a thread that reads them while more are
@@ -203,13 +162,7 @@ struct FarWatch<'a> {
 impl<'a> Watch<'a> {
     /// Moves readings from their source to the log.
     pub fn new(source: ReadingSource<'a>, near: &'a mut Readings) -> Self {
-        Self {
-            source,
-            near: Road::new(near),
-            far: None,
-            recent: VecDeque::new(),
-            cpus: Default::default(),
-        }
+        Self { source, near: Road::new(near), far: None, recent: VecDeque::new(), hosts: None }
     }
 
     /// Writes readings of the server's host to a separate log.
@@ -219,6 +172,16 @@ impl<'a> Watch<'a> {
         let (lost, last_ns, last_look_ns) = (None, 0, None);
         self.far = Some(FarWatch { session, road, clock, wall, lost, last_ns, last_look_ns });
         self
+    }
+
+    /// Also keeps what those who watch the run see of its hosts.
+    pub(crate) fn show(&mut self, hosts: RecentHosts<'a>) {
+        self.hosts = Some(hosts);
+    }
+
+    /// What the hosts did in the last second, if somebody watches the run and it is time.
+    pub(crate) fn hosts_now(&mut self, now_ns: u64) -> Option<Vec<HostNow>> {
+        self.hosts.as_mut()?.now(now_ns)
     }
 
     /// Starts a level.
@@ -242,13 +205,17 @@ impl<'a> Watch<'a> {
     pub fn take(&mut self) -> Option<&str> {
         let arrived = self.source.take();
         self.near.log.add(&arrived);
-        self.cpus.0.add(&arrived);
+        if let Some(hosts) = &mut self.hosts {
+            hosts.near.add(&arrived);
+        }
         let mut of_server = arrived;
         let far = self.far.as_mut();
         let was_lost = far.as_ref().is_some_and(|far| far.lost.is_some());
         if let Some(far) = far {
             let arrived = far.take();
-            self.cpus.1.add(&arrived);
+            if let Some(hosts) = &mut self.hosts {
+                hosts.far.add(&arrived);
+            }
             of_server.extend(arrived);
         }
         self.remember(of_server);
@@ -277,12 +244,6 @@ impl<'a> Watch<'a> {
     /// The server's threads recently.
     pub fn recent(&self) -> impl Iterator<Item = Reading> {
         self.recent.iter().cloned()
-    }
-
-    /// Share of the time of all CPUs of a host that was busy recently; of the server's host if its
-    /// probe reports it.
-    pub fn busy(&self, side: Side) -> Option<f64> {
-        if side == Side::Server { self.cpus.1.busy() } else { self.cpus.0.busy() }
     }
 
     /// What is on disk of a window of this level, monotonic nanoseconds. `None` when the logs
@@ -455,24 +416,6 @@ mod tests {
         assert!(far.lacks_look(second));
         far.write(&[look(second.1 + 1)]);
         assert!(!far.lacks_look(second), "what happened until then shows in it");
-    }
-
-    #[test]
-    fn how_busy_a_host_is_comes_of_the_last_second() {
-        let mut recent = RecentCpus::default();
-        assert_eq!(recent.busy(), None);
-        let reading = |tenth: u64, user, idle| {
-            let one = |cpu| CpuTimes { cpu, user, idle, ..CpuTimes::default() };
-            let at_ns = tenth * 100 * NS_PER_MS;
-            Reading { begin_ns: at_ns, end_ns: at_ns, data: Data::Cpus(vec![one(0), one(1)]) }
-        };
-        recent.add(&[reading(0, 0, 0)]);
-        assert_eq!(recent.busy(), None, "once is no change");
-        recent.add(&[reading(5, 0, 50)]);
-        assert_eq!(recent.busy(), Some(0.0), "idle was measured");
-        (6..60).for_each(|tenth| recent.add(&[reading(tenth, tenth * 3, tenth * 7)]));
-        assert!((recent.busy().unwrap() - 0.3).abs() < 1e-9);
-        assert!(recent.0.len() <= 12, "{}", recent.0.len());
     }
 
     #[test]

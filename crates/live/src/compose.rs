@@ -2,6 +2,7 @@
 
 use crate::message::{Conclusion, Counts, Message, Tick};
 use model::event::{Event, Progress};
+use model::figure::Whose;
 use model::run::Run;
 use report::page::{Block, Tone};
 use report::progress::{LevelInfo, Pace, level_words, point_line};
@@ -15,12 +16,14 @@ const COLUMNS: usize = 200;
 pub struct Composer {
     begun: Instant,
     level: Option<LevelInfo>,
+    /// How busy the hosts were at last: the generator's, and the server's if that is another.
+    busy: [Option<f64>; 2],
 }
 
 impl Composer {
     /// A composer for a run that started at `begun`.
     pub fn new(begun: Instant) -> Self {
-        Self { begun, level: None }
+        Self { begun, level: None, busy: [None; 2] }
     }
 
     /// Seconds since the start of the run, rounded to milliseconds.
@@ -40,7 +43,12 @@ impl Composer {
                 self.level = Some(info);
                 Message::Level { index: *index, of: *of, text, t_s }
             }
-            Event::Progress(progress) => Message::Tick(tick(progress, t_s)),
+            Event::Progress(progress) => Message::Tick(tick(progress, t_s, self.busy)),
+            Event::Hosts(hosts) => {
+                let of = |whose| hosts.iter().find(|host| host.sides.first() == Some(&whose));
+                self.busy = Whose::ALL.map(|whose| of(whose)?.busy());
+                Message::Hosts { hosts: hosts.clone() }
+            }
             Event::Block { what, block, of } => {
                 Message::Doing { text: format!("{what}, block {block} of {of}") }
             }
@@ -68,7 +76,7 @@ fn rounded(value: f64, places: i32) -> f64 {
     (value * scale).round() / scale
 }
 
-fn tick(progress: &Progress, t_s: f64) -> Tick {
+fn tick(progress: &Progress, t_s: f64, [client_busy, server_busy]: [Option<f64>; 2]) -> Tick {
     let (counts, rate) = match (progress.connection_rate, progress.event_rate) {
         (Some(rate), _) => (Counts::Connections, rate),
         (_, Some(rate)) => (Counts::Events, rate),
@@ -87,8 +95,8 @@ fn tick(progress: &Progress, t_s: f64) -> Tick {
         p99_ns: progress.p99_ns,
         client_cpus: share(progress.client_cpus),
         server_cpus: share(progress.server_cpus),
-        client_busy: share(progress.client_busy),
-        server_busy: share(progress.server_busy),
+        client_busy: share(client_busy),
+        server_busy: share(server_busy),
         failures: progress.failures,
         failed: progress.failed.clone(),
     }
@@ -115,6 +123,7 @@ pub fn conclusion(run: &Run) -> Conclusion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::tests::made_up;
     use std::time::Duration;
 
     #[test]
@@ -132,6 +141,25 @@ mod tests {
         let Message::Tick(tick) = message else { panic!("{message:?}") };
         assert_eq!((tick.t_s, tick.rate, tick.counts), (1.234, 3.3, Counts::Events));
         assert_eq!((tick.client_cpus, tick.server_cpus, tick.p50_ns), (Some(0.333), None, None));
+    }
+
+    #[test]
+    fn a_tick_says_how_busy_the_hosts_were_at_last() {
+        let mut composer = Composer::new(Instant::now());
+        let mut busy = |sides: &[&[Whose]]| {
+            let hosts: Vec<_> = sides.iter().map(|sides| made_up(sides, 2)).collect();
+            let told = composer.message(&Event::Hosts(hosts.clone()), Instant::now());
+            assert_eq!(told, Some(Message::Hosts { hosts }));
+            let tick = Event::Progress(Progress::default());
+            match composer.message(&tick, Instant::now()) {
+                Some(Message::Tick(tick)) => (tick.client_busy, tick.server_busy),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(busy(&[]), (None, None));
+        assert_eq!(busy(&[&[Whose::Client], &[Whose::Server]]), (Some(0.573), Some(0.573)));
+        assert_eq!(busy(&[&Whose::ALL]), (Some(0.573), None), "one host is one line");
+        assert_eq!(busy(&[&[Whose::Server]]), (None, Some(0.573)), "of a fleet");
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //! There is one history, and no queue per watcher: publishing never waits for readers, and a
 //! watcher that connects late or again reads on from its last event. The history has a limit.
 //! Beyond the limit, every second tick of the older half is left out, again and again. Of the
-//! verdicts during a run only the latest is kept, because it replaces the earlier ones. Of the run
-//! before, all but its ticks stay for watchers that were connected when the next one began: one
-//! that reads slowly gets every end.
+//! verdicts during a run, and of what its hosts did, only the latest is kept, because it replaces
+//! the earlier ones. Of the run before, all but its ticks stay for watchers that were connected
+//! when the next one began: one that reads slowly gets every end.
 
 use crate::message::Message;
 use std::collections::VecDeque;
@@ -21,12 +21,21 @@ const TICKS_MAX: usize = 20_000;
 enum Weight {
     /// Every other one, if there are too many.
     Tick,
-    /// When the next one arrives.
-    Replaced,
+    /// When the next one of its kind arrives.
+    Replaced(Latest),
     /// When another run begins.
     Kept,
     /// When there is another experiment, or another visit of it: a run that begins is of these.
     Heading,
+}
+
+/// What only the latest message of counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Latest {
+    /// The verdict so far.
+    Present,
+    /// What the hosts do.
+    Hosts,
 }
 
 #[derive(Debug)]
@@ -108,7 +117,8 @@ impl Hub {
     pub fn publish(&self, message: &Message) {
         let weight = match message {
             Message::Tick(_) => Weight::Tick,
-            Message::Present { .. } => Weight::Replaced,
+            Message::Present { .. } => Weight::Replaced(Latest::Present),
+            Message::Hosts { .. } => Weight::Replaced(Latest::Hosts),
             Message::Experiment { .. } | Message::Visit { .. } => Weight::Heading,
             _ => Weight::Kept,
         };
@@ -117,8 +127,8 @@ impl Hub {
         let id = history.next;
         let bytes = Arc::from(format!("id: {}-{id}\ndata: {json}\n\n", self.token).into_bytes());
         history.next += 1;
-        if weight == Weight::Replaced {
-            history.frames.retain(|frame| frame.weight != Weight::Replaced);
+        if matches!(weight, Weight::Replaced(_)) {
+            history.frames.retain(|frame| frame.weight != weight);
         }
         match message {
             // A watcher that connects later sees the current run; a page clears the others, too.
@@ -182,7 +192,7 @@ impl History {
     fn forget_run(&mut self) {
         let run = self.runs;
         self.frames.retain(|frame| match frame.weight {
-            Weight::Tick | Weight::Replaced => false,
+            Weight::Tick | Weight::Replaced(_) => false,
             Weight::Kept | Weight::Heading => frame.past.is_none_or(|past| past == run),
         });
         self.forget(|frame| frame.weight == Weight::Kept);
@@ -272,6 +282,7 @@ impl Drop for Watcher {
 mod tests {
     use super::*;
     use crate::message::{Begin, Conclusion, Tick};
+    use model::host_now::HostNow;
 
     fn tick(t_s: f64) -> Message {
         Message::Tick(Tick { t_s, ..Tick::default() })
@@ -359,6 +370,19 @@ mod tests {
         let all = hub.lock().frames.len();
         (5..50).for_each(publish);
         assert_eq!(hub.lock().frames.len(), all, "what is kept does not grow");
+    }
+
+    #[test]
+    fn only_the_latest_of_the_hosts_and_of_the_verdicts_is_kept() {
+        let hub = Arc::new(Hub::default());
+        let present = |t_s| Message::Present { t_s, conclusion: Conclusion::default() };
+        for at in 0..3 {
+            hub.publish(&Message::Hosts { hosts: vec![HostNow::default(); at] });
+            hub.publish(&present(at as f64));
+        }
+        let seen = all(&mut hub.watch(None));
+        assert_eq!(seen.len(), 2, "{seen:?}");
+        assert!(seen[0].contains("},{") && seen[1].contains("\"t_s\":2.0"), "{seen:?}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod hub;
 pub mod now;
 
 pub mod compose;
+mod hosts;
 
 pub mod http;
 pub mod page;

@@ -1,6 +1,7 @@
 //! The messages to watchers: the same for a browser, for the terminal, and for another process that
 //! passes them on.
 
+use model::host_now::HostNow;
 use serde::{Deserialize, Serialize};
 
 /// The longest message that is passed on, bytes; most of it is blocks of a page.
@@ -41,6 +42,11 @@ pub enum Message {
     },
     /// Progress of the level.
     Tick(Tick),
+    /// What the hosts did in the last second. Only the latest counts.
+    Hosts {
+        /// The generator's host, then the server's, or one where they share it.
+        hosts: Vec<HostNow>,
+    },
     /// An activity other than a level.
     Doing {
         /// The activity, in words.
@@ -164,6 +170,44 @@ pub struct Conclusion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::tests::made_up;
+    use model::figure::Whose;
+    use model::host_now::LinkNow;
+
+    /// Most bytes that a host may add to a tick for each of its CPUs.
+    const BYTES_OF_A_CPU: f64 = 200.0;
+    /// There are two messages about hosts in a second, and five ticks.
+    const HOSTS_PER_TICK: f64 = 0.4;
+
+    #[test]
+    fn hosts_come_back_as_they_went_out() {
+        let message = Message::Hosts { hosts: vec![made_up(&[Whose::Server], 2)] };
+        let text = serde_json::to_string(&message).unwrap();
+        assert_eq!(serde_json::from_str::<Message>(&text).unwrap(), message);
+        insta::assert_snapshot!(text);
+    }
+
+    /// Long names, four interfaces, and a queue for each CPU.
+    #[test]
+    fn hosts_are_short_however_many_cpus_they_have() {
+        for cpus in [2, 4, 16, 64, 128] {
+            let mut host = made_up(&[Whose::Server], cpus);
+            let long = "virtio1-virtqueues-12345".to_string();
+            let share = 0.1234;
+            let link = LinkNow {
+                name: long.clone(),
+                received: 9_876_543_210.0,
+                sent: 9_876_543_210.0,
+                shares: Some([share; 2]),
+            };
+            host.links = Some(vec![link; 4]);
+            host.interrupts = Some(vec![(long, 123_456.7); cpus.max(4) as usize]);
+            host.cpus.iter_mut().flatten().for_each(|(_, states)| *states = [19; 6]);
+            let text = serde_json::to_string(&Message::Hosts { hosts: vec![host] }).unwrap();
+            let each = text.len() as f64 * HOSTS_PER_TICK / f64::from(cpus);
+            assert!(each <= BYTES_OF_A_CPU, "{each} bytes for each of {cpus} CPUs");
+        }
+    }
 
     #[test]
     fn a_message_comes_back_as_it_went_out() {

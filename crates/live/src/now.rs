@@ -1,6 +1,7 @@
 //! The current state of a run, from the messages so far.
 
 use crate::message::{Begin, Conclusion, Message, Tick};
+use model::host_now::HostNow;
 use std::collections::VecDeque;
 
 /// How many ticks are kept: as many as fit into a drawing in the terminal.
@@ -39,6 +40,8 @@ pub struct Now {
     pub doing: String,
     /// The latest ticks, oldest first.
     pub ticks: VecDeque<Tick>,
+    /// What the hosts did in the last second.
+    pub hosts: Vec<HostNow>,
     /// Levels that have ended.
     pub levels: VecDeque<String>,
     /// The conclusion so far, and its time; final if the run has ended.
@@ -77,6 +80,7 @@ impl Now {
                 (self.level, self.doing) = (format!("{place}: {text}"), String::new());
             }
             Message::Tick(tick) => push(&mut self.ticks, tick.clone(), TICKS_KEPT),
+            Message::Hosts { hosts } => self.hosts.clone_from(hosts),
             Message::Doing { text } => self.doing.clone_from(text),
             Message::Notice { text } => push(&mut self.notices, text.clone(), LINES_KEPT),
             Message::Point { text, .. } => push(&mut self.levels, text.clone(), LINES_KEPT),

@@ -2,9 +2,13 @@
 //! fills them from events. Without scripts it shows the current state, and reloads itself.
 
 use crate::feed::Feed;
+use crate::hosts;
 use crate::http::{Answer, Pages, Served};
 use crate::message::{Counts, Tick};
 use crate::now::{Now, State};
+use model::figure::{Figure, Whose};
+use model::host_now::{HostNow, STATES_SHOWN};
+use model::reading::CpuShares;
 use model::unit::Unit;
 use model::units::{show_count, show_ns};
 use report::html::{Document, asset, escape};
@@ -16,6 +20,9 @@ use std::sync::Arc;
 const HTML: &str = "text/html; charset=utf-8";
 /// Reloads the page if scripts are off; not used after the end of the run.
 const AGAIN: &str = "<noscript><meta http-equiv=\"refresh\" content=\"2\"></noscript>\n";
+
+/// Columns of text about hosts, where there are no scripts.
+const TEXT_COLUMNS: usize = 80;
 
 /// The pages of one run, or of one experiment.
 #[derive(Debug)]
@@ -79,6 +86,7 @@ fn page_of(now: &Now, way_back: &str) -> String {
     document.markup(way_back);
     document.markup(&header(now));
     document.markup(&figures(now));
+    document.markup(&of_hosts(now));
     document.markup(
         "<section aria-label=\"Over time\" id=\"over-time\">\n<h2>Over time</h2>\n\
          <p class=\"note\" id=\"gap\"></p>\n",
@@ -118,9 +126,7 @@ fn header(now: &Now) -> String {
 /// The latest figures, and the conclusion so far.
 fn figures(now: &Now) -> String {
     let fact = |(id, name, value): (&str, &str, String)| {
-        // On one host there is nothing to say of a second one.
-        let hidden = if id == "server-busy" && value == "-" { " hidden" } else { "" };
-        format!("<div{hidden}><dt>{name}</dt><dd id=\"{id}\">{}</dd></div>\n", escape(&value))
+        format!("<div><dt>{name}</dt><dd id=\"{id}\">{}</dd></div>\n", escape(&value))
     };
     let facts: String = facts(now.tick()).into_iter().map(fact).collect();
     let of_time = match (&now.conclusion, now.state) {
@@ -134,6 +140,48 @@ fn figures(now: &Now) -> String {
          <p class=\"note\" id=\"failed\"></p>\n</section>\n\
          <div id=\"said\">\n<p class=\"faint\" id=\"of-time\">{of_time}</p>\n\
          <div id=\"conclusion\">{conclusion}</div>\n</div>\n"
+    )
+}
+
+/// The hosts: places that the script fills; without scripts, lines of text.
+fn of_hosts(now: &Now) -> String {
+    let keys = CpuShares::STATES[..STATES_SHOWN].iter().enumerate().map(|(nth, state)| {
+        let class = nth + 1;
+        format!(
+            "<span><svg class=\"key\" width=\"10\" height=\"10\"><rect class=\"part-{class}\" \
+             width=\"10\" height=\"10\"></rect></svg> {state}</span> "
+        )
+    });
+    let text = now.hosts.iter().flat_map(|host| hosts::lines(host, TEXT_COLUMNS));
+    let text = text.map(|line| escape(&line) + "\n").collect::<String>();
+    let places = Whose::ALL.map(place_of);
+    format!(
+        "<section aria-label=\"Hosts\" id=\"hosts\">\n<h2>Hosts</h2>\n\
+         <noscript><pre>{text}</pre></noscript>\n<p class=\"keys\" hidden>{}</p>\n{}</section>\n",
+        keys.collect::<String>(),
+        places.concat(),
+    )
+}
+
+/// The place of a host: each of its figures by its key, and the rest empty.
+fn place_of(whose: Whose) -> String {
+    let host = HostNow { sides: vec![whose], ..HostNow::default() };
+    let figure = |(figure, _): (Figure, _)| {
+        let (name, unit) = (figure.name(), figure.unit().word());
+        format!("<div><dt>{name}</dt><dd id=\"{figure}\" data-unit=\"{unit}\">-</dd></div>\n")
+    };
+    let figures: String = host.shown().map(figure).collect();
+    let heads = ["interface", "received", "of its speed", "sent", "of its speed"];
+    let heads = heads.map(|name| format!("<th scope=\"col\">{name}</th>")).concat();
+    format!(
+        "<div class=\"host\" id=\"host-{}\" hidden>\n<h3>{}</h3>\n<dl class=\"now\">\n{figures}\
+         </dl>\n<p class=\"faint\" data-part=\"cpus-words\"></p>\n\
+         <svg class=\"cpus\" role=\"img\" preserveAspectRatio=\"none\"></svg>\n\
+         <table><thead><tr>{heads}</tr></thead><tbody data-part=\"links\"></tbody></table>\n\
+         <p class=\"faint\">Interrupts by queue:</p>\n\
+         <ul class=\"queues\" data-part=\"interrupts\"></ul>\n</div>\n",
+        whose.key(),
+        hosts::name_of(&host.sides),
     )
 }
 
@@ -169,8 +217,6 @@ pub(crate) fn facts(tick: Option<&Tick>) -> Vec<(&'static str, &'static str, Str
     let dash = || "-".to_string();
     let ns = |value: Option<u64>| value.map_or_else(dash, |ns| show_ns(ns as f64));
     let cpus = |value: Option<f64>| value.map_or_else(dash, |cpus| format!("{cpus:.2}"));
-    let busy =
-        |value: Option<f64>| value.map_or_else(dash, |busy| format!("{:.0} %", 100.0 * busy));
     let known = |value: String| if is_known { value } else { dash() };
     let count = |value: u64| show_count(value as f64);
     vec![
@@ -182,8 +228,6 @@ pub(crate) fn facts(tick: Option<&Tick>) -> Vec<(&'static str, &'static str, Str
         ("failures", "Failed", known(count(tick.failures))),
         ("client-cpus", "Generator, CPUs", cpus(tick.client_cpus)),
         ("server-cpus", "Server, CPUs", cpus(tick.server_cpus)),
-        ("client-busy", "Generator's host, busy", busy(tick.client_busy)),
-        ("server-busy", "Server's host, busy", busy(tick.server_busy)),
     ]
 }
 
@@ -237,6 +281,7 @@ fn charts() -> Vec<Chart> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::tests::made_up;
     use crate::message::{Begin, Conclusion, Message};
 
     fn hostile() -> Now {
@@ -246,6 +291,10 @@ mod tests {
         now.apply(&Message::Begin(Begin { title: bad.clone(), subtitle: bad.clone() }));
         now.apply(&Message::Level { index: 0, of: 1, text: bad.clone(), t_s: 0.0 });
         now.apply(&Message::Tick(Tick { stage: bad.clone(), ..Tick::default() }));
+        let mut host = made_up(&Whose::ALL, 2);
+        host.links.as_mut().unwrap()[0].name.clone_from(&bad);
+        host.interrupts.as_mut().unwrap()[0].0.clone_from(&bad);
+        now.apply(&Message::Hosts { hosts: vec![host] });
         now.apply(&Message::Point { text: bad.clone(), t_s: 1.0 });
         now.apply(&Message::Notice { text: bad });
         now
@@ -274,10 +323,10 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_a_dash_and_not_a_zero() {
         assert!(facts(None).iter().all(|(_, _, value)| value == "-"));
-        let known = facts(Some(&Tick { client_busy: Some(0.0), ..Tick::default() }));
+        let known = facts(Some(&Tick { client_cpus: Some(0.0), ..Tick::default() }));
         let value = |id: &str| known.iter().find(|one| one.0 == id).unwrap().2.clone();
         assert_eq!((value("rate"), value("p99")), ("0/s".to_string(), "-".to_string()));
-        assert_eq!((value("client-busy"), value("server-busy")), ("0 %".into(), "-".into()));
+        assert_eq!((value("client-cpus"), value("server-cpus")), ("0.00".into(), "-".into()));
     }
 
     #[test]

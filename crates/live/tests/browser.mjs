@@ -108,6 +108,17 @@ const whileItRuns = async (browser) => {
     "document.querySelector('#conclusion .banner') !== null");
   const said = await tab.evaluate("document.getElementById('of-time').textContent");
   expect(said.startsWith("So far"), `before the end it says '${said}'`);
+  await until(tab, "the hosts", "document.documentElement.dataset.hosts === '1'");
+  const host = await tab.evaluate(`(() => {
+    const place = document.querySelector(".host:not([hidden])");
+    const text = (of) => place.querySelector(of).textContent;
+    const bars = place.querySelectorAll("svg.cpus g").length;
+    const busy = document.getElementById("busy.server").textContent;
+    return { name: text("h3"), bars, busy, link: text("[data-part=links] td") };
+  })()`);
+  expect(host.name === "Host of generator and server", `the host is '${host.name}'`);
+  expect(host.bars > 0 && /^\d.* %$/.test(host.busy), `CPUs: ${JSON.stringify(host)}`);
+  expect(host.link === "lo", `the busiest interface is '${host.link}'`);
   await looked(tab, "light");
   await picture(tab, "live-light");
   await colours(tab, "dark");
@@ -169,6 +180,40 @@ const withoutScripts = async (browser) => {
   await tab.close();
 };
 
+// Two hosts, one of many CPUs whose link is known, and one of which nothing was read.
+const withTwoHosts = async (tab, play) => {
+  await play(`[{ kind: "hosts", hosts: [
+    { sides: ["client"], figures: { "busy.client": 0.5734, "softirq.drops.client": 0 },
+      cpus: Array.from({ length: 64 }, (_, cpu) => [cpu, [cpu, 20, 5, 0, 0, 1]]),
+      links: [{ name: "<b>eth0", received: 236e6, sent: 1e6, shares: [0.038, 0.0016] }],
+      interrupts: Array.from({ length: 64 }, (_, nth) => ["virtio0-input." + nth, 9000 - nth]) },
+    { sides: ["server"], figures: {}, cpus: null, links: null, interrupts: null },
+  ] }]`);
+  await until(tab, "two hosts", "document.documentElement.dataset.hosts === '2'");
+  const is = await tab.evaluate(`(() => {
+    const texts = (of) => [...document.querySelectorAll(of)].map((one) => one.textContent).join();
+    return {
+      names: texts(".host:not([hidden]) h3"), busy: texts("[id='busy.client']"),
+      drops: texts("[id='softirq.drops.client']"), unread: texts("[id='softirq.drops.server']"),
+      links: texts("#host-client [data-part=links] td"),
+      nothing: texts("#host-server [data-part=links] td"),
+      bars: document.querySelectorAll("#host-client svg.cpus g").length,
+      none: document.querySelector("#host-server svg.cpus").hasAttribute("hidden"),
+    };
+  })()`);
+  const wanted = {
+    names: "Generator's host,Server's host", busy: "57.3 %", drops: "0/s", unread: "-",
+    links: "<b>eth0,236MB/s,3.8 %,1.00MB/s,0.2 %", nothing: "-", bars: 64, none: true,
+  };
+  expect(JSON.stringify(is) === JSON.stringify(wanted), `two hosts: ${JSON.stringify(is)}`);
+  await looked(tab, "two hosts");
+  await picture(tab, "live-two-hosts");
+  await tab.size(360, 780, 2);
+  await looked(tab, "two hosts on a phone");
+  await picture(tab, "live-two-hosts-phone");
+  await tab.size(1280, 1000);
+};
+
 const withEventsOfALongerRun = async (browser) => {
   const run = await load("600s");
   const tab = await Tab.open(browser, run.url);
@@ -221,6 +266,7 @@ const withEventsOfALongerRun = async (browser) => {
   await ticks(20_004);
   same(await seen(), "after an experiment", { stage, bands: "4000,4003" });
   await looked(tab, "after an experiment");
+  await withTwoHosts(tab, play);
   run.child.kill("SIGTERM");
   await once(run.child, "exit");
   await tab.close();

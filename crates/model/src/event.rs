@@ -1,5 +1,6 @@
 //! Progress events of a run. Events go to the caller; nothing calls back.
 
+use crate::host_now::HostNow;
 use crate::load::Level;
 use crate::run::{Point, Run};
 
@@ -28,6 +29,9 @@ pub enum Event {
     },
     /// Progress of the level.
     Progress(Progress),
+    /// What the hosts did in the last second: the generator's, then the server's, or one where they
+    /// share it. Sent only on request.
+    Hosts(Vec<HostNow>),
     /// A level was measured and judged.
     Point(Box<Point>),
     /// The run as it would be if it ended now, with the current level as far as it is measured;
@@ -70,10 +74,6 @@ pub struct Progress {
     pub client_cpus: Option<f64>,
     /// CPUs' worth of time the server used in the last interval.
     pub server_cpus: Option<f64>,
-    /// Recent busy share of all CPUs of the generator's host, 0 to 1.
-    pub client_busy: Option<f64>,
-    /// Recent busy share of all CPUs of the server's host, 0 to 1, when a probe reads it there.
-    pub server_busy: Option<f64>,
     /// Failed requests and connection attempts since the level began.
     pub failures: u64,
     /// Failures by status code and class, most first; codes of the window only.

@@ -42,6 +42,14 @@ const ceilingFormat = (() => {
     return `${percent > 0 ? "+" : ""}${decimals(percent)}%`;
   };
 
+  // Percent of a whole: 0 only for none of it, and 100 only for all of it.
+  const part = (percent) => {
+    if (percent <= 0 || percent >= 100) return percent.toFixed(0);
+    if (percent < 0.005) return "<0.01";
+    if (percent >= 99.95) return ">99.9";
+    return percent.toFixed(percent >= 0.095 ? 1 : 2);
+  };
+
   // Removes trailing zeros: a tick of an axis is a round number.
   const bare = (text) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 
@@ -53,6 +61,7 @@ const ceilingFormat = (() => {
     "ns": ns,
     "seconds": (value) => `${Number(value.toFixed(2))}s`,
     "percent": (value) => `${value.toFixed(1)}%`,
+    "share": (value) => `${part(100 * value)} %`,
     "minutes": (value) => `${Number(value.toFixed(2))} min`,
     "cpus": (value) => value.toFixed(2),
     "change": (value) => change(value, (percent) => percent.toFixed(1)),

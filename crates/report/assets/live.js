@@ -55,14 +55,82 @@
     say("failures", show("count", latest.failures));
     say("client-cpus", show("cpus", latest.client_cpus));
     say("server-cpus", show("cpus", latest.server_cpus));
-    const busy = (share) => (share == null ? "-" : `${(100 * share).toFixed(0)} %`);
-    say("client-busy", busy(latest.client_busy));
-    say("server-busy", busy(latest.server_busy));
-    document.getElementById("server-busy").parentElement.hidden = latest.server_busy == null;
     say("failed", latest.failed.map(([name, count]) => `${name}: ${count}`).join(", "));
     const done = at("done");
     done.hidden = latest.done == null || root.dataset.state !== "running";
     if (latest.done != null) done.value = latest.done;
+  };
+
+  // --- Hosts --------------------------------------------------------------------------------
+
+  const SVG = "http://www.w3.org/2000/svg";
+  const BOTH = "Host of generator and server";
+  const GAP = 0.15;
+  // How wide a CPU is drawn, and all of them at most.
+  const CPU_PIXELS = 40;
+  const CPUS_PIXELS = 960;
+
+  // Each CPU is a column of its states, from below.
+  const cpus = (place, all) => {
+    const svg = place.querySelector("svg.cpus");
+    const words = all ? `${all.length} CPUs, from ${all[0][0]} to ${all[all.length - 1][0]}` : "-";
+    place.querySelector("[data-part=cpus-words]").textContent = `CPUs by state: ${words}`;
+    svg.setAttribute("aria-label", words);
+    svg.toggleAttribute("hidden", !all);
+    if (!all) return;
+    svg.setAttribute("viewBox", `0 0 ${all.length} 100`);
+    svg.setAttribute("width", Math.min(CPU_PIXELS * all.length, CPUS_PIXELS));
+    svg.replaceChildren(...all.flatMap(([cpu, states], nth) => {
+      let top = 100;
+      const rect = (state, height) => {
+        top -= height;
+        const part = document.createElementNS(SVG, "rect");
+        part.setAttribute("class", `part-${state + 1}`);
+        for (const [name, value] of
+          Object.entries({ x: nth + GAP / 2, y: top, width: 1 - GAP, height })) {
+          part.setAttribute(name, value);
+        }
+        return part;
+      };
+      const idle = Math.max(0, 100 - states.reduce((sum, state) => sum + state, 0));
+      const column = document.createElementNS(SVG, "g");
+      const title = document.createElementNS(SVG, "title");
+      title.textContent = `CPU ${cpu}: ${100 - idle} %`;
+      column.append(title, ...states.map((height, state) => rect(state, height)), rect(6, idle));
+      return [column];
+    }));
+  };
+
+  // Each with the texts of its cells; without any, whether there was none or nothing was read.
+  const fill = (place, part, [outer, inner], all) => {
+    const row = (texts) => {
+      const line = document.createElement(outer);
+      line.append(...texts.map((text) => {
+        const cell = document.createElement(inner);
+        cell.textContent = text;
+        return cell;
+      }));
+      return line;
+    };
+    const some = all?.length ? all : [[all ? "none" : "-"]];
+    place.querySelector(`[data-part=${part}]`).replaceChildren(...some.map(row));
+  };
+
+  const host = ({ sides, figures, cpus: all, links, interrupts }) => {
+    const side = sides[sides.length - 1];
+    const place = at(`host-${side}`);
+    place.hidden = false;
+    if (sides.length > 1) place.querySelector("h3").textContent = BOTH;
+    for (const value of place.querySelectorAll("dd")) {
+      value.textContent = show(value.dataset.unit, figures[value.id]);
+    }
+    cpus(place, all?.length ? all : null);
+    fill(place, "links", ["tr", "td"], links?.map(({ name, received, sent, shares }) => [
+      name, show("bytes_per_second", received), show("share", shares?.[0]),
+      show("bytes_per_second", sent), show("share", shares?.[1]),
+    ]));
+    const queues = interrupts?.map(([name, count]) => [name, show("per_second", count)]);
+    fill(place, "interrupts", ["li", "span"], queues);
   };
 
   const isZoomed = ({ scales: { x }, data: [shown] }) =>
@@ -207,6 +275,12 @@
       thin();
       // A block of an experiment is not a level.
       if (!doing) band(tick);
+    },
+    hosts: ({ hosts }) => {
+      for (const place of document.querySelectorAll(".host")) place.hidden = true;
+      document.querySelector("#hosts .keys").hidden = false;
+      hosts.forEach(host);
+      root.dataset.hosts = String(hosts.length);
     },
     doing: ({ text }) => {
       doing = text;

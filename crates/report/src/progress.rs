@@ -276,8 +276,6 @@ mod tests {
             p99_ns: Some(4_200_000),
             client_cpus: Some(0.42),
             server_cpus: Some(3.98),
-            client_busy: Some(0.55),
-            server_busy: None,
             failures: 12,
             failed: vec![("503".to_string(), 10), ("reset".to_string(), 2)],
         };

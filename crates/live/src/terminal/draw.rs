@@ -1,6 +1,7 @@
 //! The layout of the drawing, with the same values as on the page.
 
 use super::Colours;
+use crate::hosts;
 use crate::message::{Conclusion, Tick};
 use crate::now::{Now, State};
 use crate::page::facts;
@@ -14,6 +15,8 @@ use ratatui_widgets::sparkline::Sparkline;
 
 /// How many facts a row has.
 const FACTS_PER_ROW: usize = 3;
+/// Columns of the title of figures over time.
+const TITLE_COLUMNS: u16 = 5;
 
 /// Draws everything from the top, as far as there is room.
 pub(super) fn whole(frame: &mut Frame<'_>, now: &Now, colours: Colours) {
@@ -27,7 +30,6 @@ pub(super) fn whole(frame: &mut Frame<'_>, now: &Now, colours: Colours) {
     }
     line(&mut rows, Line::styled(now.begin.title.clone(), bold));
     line(&mut rows, stage(now));
-    line(&mut rows, Line::default());
     for few in facts(now.tick()).chunks(FACTS_PER_ROW) {
         line(&mut rows, fact_row(few, area.width, bold));
     }
@@ -35,8 +37,14 @@ pub(super) fn whole(frame: &mut Frame<'_>, now: &Now, colours: Colours) {
         let named = tick.failed.iter().take(5).map(|(name, count)| format!("{name}: {count}"));
         line(&mut rows, Line::raw(named.collect::<Vec<_>>().join(", ")));
     }
-    // Half of the remaining rows show the figures over time, the rest the conclusion.
-    let height = (rows.left() / 2).saturating_sub(2).min(10);
+    for host in &now.hosts {
+        for (nth, text) in hosts::lines(host, usize::from(area.width)).into_iter().enumerate() {
+            let style = if nth == 0 { bold } else { Style::new() };
+            line(&mut rows, Line::styled(text, style));
+        }
+    }
+    // About half of the remaining rows show the figures over time, the rest the conclusion.
+    let height = (rows.left().saturating_sub(2) / 2).min(12);
     let (upper, lower) = (height.div_ceil(2), height / 2);
     spark(frame, &mut rows, upper, ("Rate", dim), now, |tick| Some(tick.rate as u64));
     spark(frame, &mut rows, lower, ("p99", dim), now, |tick| tick.p99_ns);
@@ -98,7 +106,7 @@ fn fact_row(few: &[(&str, &str, String)], width: u16, bold: Style) -> Line<'stat
     Line::from(spans.collect::<Vec<_>>())
 }
 
-/// The latest values, as many as there are columns.
+/// The latest values behind their title, as many as there are columns.
 fn spark(
     frame: &mut Frame<'_>,
     rows: &mut Rows,
@@ -110,11 +118,13 @@ fn spark(
     if height == 0 {
         return;
     }
-    let columns = usize::from(rows.area.width);
-    let skipped = now.ticks.len().saturating_sub(columns);
+    let area = rows.take(height);
+    let named = TITLE_COLUMNS.min(area.width);
+    Line::styled(title.to_string(), dim).render(Rect { width: named, ..area }, frame.buffer_mut());
+    let area = Rect { x: area.x + named, width: area.width - named, ..area };
+    let skipped = now.ticks.len().saturating_sub(usize::from(area.width));
     let values: Vec<Option<u64>> = now.ticks.iter().skip(skipped).map(value).collect();
-    Line::styled(title.to_string(), dim).render(rows.take(1), frame.buffer_mut());
-    Sparkline::default().data(values).render(rows.take(height), frame.buffer_mut());
+    Sparkline::default().data(values).render(area, frame.buffer_mut());
 }
 
 fn conclusion(frame: &mut Frame<'_>, rows: &mut Rows, now: &Now, colours: Colours) {
@@ -156,7 +166,9 @@ fn colour(said: &Conclusion) -> Color {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hosts::tests::made_up;
     use crate::message::{Begin, Message};
+    use model::figure::Whose;
     use ratatui_core::backend::TestBackend;
     use ratatui_core::terminal::Terminal;
 
@@ -184,7 +196,6 @@ mod tests {
                 p99_ns: (at > 50).then_some(4_200_000 + u64::from(at) * 10_000),
                 client_cpus: Some(0.42),
                 server_cpus: Some(3.98),
-                client_busy: Some(0.55),
                 failures: 12,
                 failed: vec![("503".to_string(), 10), ("reset".to_string(), 2)],
                 ..Tick::default()
@@ -209,6 +220,20 @@ mod tests {
         terminal.backend().to_string()
     }
 
+    /// The same with both hosts, of this many CPUs each.
+    fn with_hosts(cpus: u32) -> Now {
+        let mut now = busy();
+        let hosts = Whose::ALL.map(|whose| made_up(&[whose], cpus)).to_vec();
+        now.apply(&Message::Hosts { hosts });
+        now
+    }
+
+    #[test]
+    fn both_hosts_fit_a_usual_terminal_with_few_cpus_and_with_many() {
+        insta::assert_snapshot!("two_cpus", drawn(&with_hosts(2), 80, 24));
+        insta::assert_snapshot!("many_cpus", drawn(&with_hosts(64), 80, 24));
+    }
+
     #[test]
     fn a_run_under_way_fits_a_usual_terminal() {
         insta::assert_snapshot!("busy", drawn(&busy(), 80, 24));
@@ -229,6 +254,7 @@ mod tests {
     fn no_size_is_too_small() {
         for (columns, rows) in [(1, 1), (1, 40), (200, 1), (7, 3), (30, 9)] {
             drawn(&busy(), columns, rows);
+            drawn(&with_hosts(8), columns, rows);
         }
     }
 }
