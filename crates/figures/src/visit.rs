@@ -44,6 +44,14 @@ pub fn levels(of: &Record) -> Vec<LevelSeen> {
     if by_load.len() < 2 { Vec::new() } else { by_load.into_values().collect() }
 }
 
+/// The figures of a point, as those of a visit, of which more than bounds is known.
+pub fn known_of(point: &Point) -> BTreeMap<Figure, f64> {
+    let bounds = bounds_of(point, Figure::of_visits());
+    let mut known = of_point(point, Figure::of_visits());
+    known.retain(|figure, _| !bounds.contains_key(figure));
+    known
+}
+
 /// These figures of a point, as far as they are valid and known.
 fn of_point(point: &Point, figures: impl Iterator<Item = Figure>) -> BTreeMap<Figure, f64> {
     let known = |figure| measured(point, figure).filter(|_| !is_unknown(point, figure));

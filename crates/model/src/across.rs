@@ -116,8 +116,9 @@ pub struct Bound {
 /// Why a text is not a bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is not a bound on a change: rate, p50, p99, cpu.client or cpu.server, then < or >, \
-     then a change in percent; for example --fail-if 'rate<-3%' --fail-if 'p99>10%'"
+    "'{0}' is not a bound on a change: a figure of a visit ({keys}), then < or >, then a change in \
+     percent; for example --fail-if 'rate<-3%' --fail-if 'busy.server>10%'",
+    keys = Figure::keys(Figure::of_visits())
 )]
 pub struct BoundError(String);
 
@@ -129,8 +130,8 @@ impl FromStr for Bound {
             let at = text.find(['<', '>'])?;
             let (name, rest) = text.split_at(at);
             let fails = if rest.starts_with('<') { Relation::Below } else { Relation::Above };
-            let is_compared = |figure: &Figure| Figure::COMPARED.contains(figure);
-            let figure = Figure::parse(name.trim()).filter(is_compared)?;
+            let is_of_visit = |figure: &Figure| Figure::of_visits().any(|one| one == *figure);
+            let figure = Figure::parse(name.trim()).filter(is_of_visit)?;
             let percent = rest[1..].trim().strip_suffix('%')?.trim().parse::<f64>().ok()?;
             let is_change = percent.is_finite() && percent > -100.0;
             is_change.then_some(Self { figure, fails, change: percent / 100.0 })
@@ -153,13 +154,16 @@ mod tests {
 
     #[test]
     fn bounds_are_written_as_they_are_read() {
-        for text in ["rate<-3%", "p99>+10%", "cpu.client>+0.5%", "cpu.server<-20%", "p50>+0%"] {
+        let of_hosts = ["busy.server>+10%", "link.sent.client<-5%", "connect.p90>+20%"];
+        let others = ["rate<-3%", "p99>+10%", "cpu.client>+0.5%", "cpu.server<-20%", "p50>+0%"];
+        for text in others.into_iter().chain(of_hosts) {
             let bound: Bound = text.parse().unwrap();
             assert_eq!(bound.to_string(), text);
         }
         let loose: Bound = " rate < -3 %".parse().unwrap();
         assert_eq!((loose.change, loose.fails), (-0.03, Relation::Below));
-        for text in ["rate", "rate<3", "rate<-100%", "speed<-3%", "rate=-3%", "", "<%"] {
+        for text in ["rate", "rate<3", "rate<-100%", "speed<-3%", "busy<-3%", "rate=-3%", "", "<%"]
+        {
             let said = text.parse::<Bound>().unwrap_err().to_string();
             assert!(said.contains("'rate<-3%'"), "{said}");
         }

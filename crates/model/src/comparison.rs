@@ -1,8 +1,10 @@
 //! Two runs compared: what differs between them, point by point and in their profiles.
 
 use crate::across::{Decided, Difference};
+use crate::figure::Figure;
 use crate::profile::ProfileKind;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Schema of [`Comparison`].
 pub const COMPARISON_SCHEMA: &str = "ceiling.compare/1";
@@ -63,6 +65,10 @@ pub struct PointSide {
     pub client_us_per_request: Option<f64>,
     /// CPU time of the server per request, microseconds.
     pub server_us_per_request: Option<f64>,
+    /// The other figures of a visit that are known, in the units of the record: those of hosts
+    /// among them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<Figure, f64>,
     /// The wall, as in the record.
     pub wall: String,
     /// Ids of gates that failed.

@@ -268,7 +268,7 @@ pub fn across(a: &Experiment, b: &Experiment, bounds: &[Bound]) -> Across {
         b: b.id.clone(),
         warnings: [
             warnings(a, b),
-            bounded(a, b),
+            bounded(a, b, bounds),
             missing(a, &of_a, "A"),
             missing(b, &of_b, "B"),
             at_other_loads(a, b),
@@ -386,13 +386,15 @@ fn warnings(a: &Experiment, b: &Experiment) -> Vec<String> {
     warnings
 }
 
-/// The figures of which only bounds are known.
-fn bounded(a: &Experiment, b: &Experiment) -> Vec<String> {
+/// The figures of which only bounds are known, of those that are compared everywhere or asked for.
+fn bounded(a: &Experiment, b: &Experiment, asked: &[Bound]) -> Vec<String> {
+    let asked = asked.iter().map(|bound| bound.figure);
+    let figures: BTreeSet<Figure> = Figure::COMPARED.into_iter().chain(asked).collect();
     let mut sentences = Vec::new();
     for (name, of) in [("A", a), ("B", b)] {
         let visits = || of.analysis.iter().flat_map(|analysis| &analysis.visits);
         let subject = Subject::of(of);
-        for figure in Figure::COMPARED {
+        for figure in figures.iter().copied() {
             let is_bounded = |visit: &&VisitSeen| subject.bounds(visit, figure).is_some();
             let count = visits().filter(is_bounded).count();
             if count == 0 {
@@ -531,13 +533,14 @@ fn server(cell: &CellResult) -> String {
 
 /// How much one visit of a cell differs from another of the same cell, as the standard deviation of
 /// the logarithm of a figure: medians over the cells of this repository's journal with at least
-/// three visits, 78 to 106 of them.
-fn from_visit_to_visit(figure: Figure) -> f64 {
+/// three visits, 78 to 106 of them. Of other figures the journal shows nothing.
+fn from_visit_to_visit(figure: Figure) -> Option<f64> {
     match figure {
-        Figure::Rate => 0.13,
-        Figure::P50 => 0.24,
-        Figure::P99 => 0.26,
-        _ => 0.11,
+        Figure::Rate => Some(0.13),
+        Figure::P50 => Some(0.24),
+        Figure::P99 => Some(0.26),
+        Figure::ClientCpu | Figure::ServerCpu => Some(0.11),
+        _ => None,
     }
 }
 
@@ -550,7 +553,7 @@ pub fn of_runs(a: &Record, b: &Record, bounds: &[Bound]) -> Vec<Decided> {
     decide(bounds, &cells, |(_, figure)| {
         let (of_a, of_b) = (group_of(a, *figure), group_of(b, *figure));
         let within = within(a, *figure).powi(2) + within(b, *figure).powi(2);
-        let error = (within + 2.0 * from_visit_to_visit(*figure).powi(2)).sqrt();
+        let error = (within + 2.0 * from_visit_to_visit(*figure)?.powi(2)).sqrt();
         let one = |b: &[f64], a: &[f64]| Some(Contrast::of_one(b.first()? - a.first()?, error));
         (of_a.visits > 0 && of_b.visits > 0).then(|| Ratio::by(&of_b, &of_a, one))
     })

@@ -3,6 +3,7 @@
 
 use crate::across;
 use crate::settings::{cut, differences, flatten};
+use figures::visit::known_of;
 use judge::{ramp, stats, steady};
 use model::across::{Bound, Difference};
 use model::comparison::{
@@ -167,6 +168,8 @@ fn side(run: &Record, at: usize) -> PointSide {
     let rate = point.headline_rate();
     let rates = steady::independent_rates_of(point);
     let same = Load::of(point);
+    let mut others = known_of(point);
+    others.retain(|figure, _| !Figure::COMPARED.contains(figure));
     let broken = point.gates.iter().filter(|gate| gate.ok == Some(false));
     let struck = [Figure::P50, Figure::P99].into_iter().filter(|figure| {
         matches!(
@@ -183,6 +186,7 @@ fn side(run: &Record, at: usize) -> PointSide {
         p99_ns: point.latency_ns.p99,
         client_us_per_request: point.cpu.client_us_per_request,
         server_us_per_request: point.cpu.server_us_per_request,
+        figures: others,
         wall: point.verdict.wall.word().to_string(),
         failed_gates: broken.map(|gate| gate.id.to_string()).collect(),
         rate_unknown: point.standing.of(Figure::Rate).reason_unknown(),
@@ -434,6 +438,34 @@ mod tests {
     }
 
     #[test]
+    fn figures_of_hosts_stand_beside_each_other_as_far_as_they_are_known() {
+        let busy = Figure::parse("busy.server").unwrap();
+        let drops = Figure::parse("listen.drops.server").unwrap();
+        let with = |hosts: &[(Figure, f64)]| {
+            let mut record = run(&[(1000.0, 900.0)]);
+            record.points[0].hosts = hosts.iter().copied().into_map();
+            let of = compare(&record, &record, &[]).points.remove(0).a.unwrap();
+            [busy, drops, Figure::Rate].map(|figure| of.figures.get(&figure).copied())
+        };
+        assert_eq!(with(&[(busy, 0.4), (drops, 0.0)]), [Some(0.4), Some(0.0), None]);
+        assert_eq!(with(&[]), [None; 3], "they were not read");
+    }
+
+    #[test]
+    fn a_bound_of_a_figure_whose_variation_is_not_known_is_undecided_between_two_runs() {
+        let busy = Figure::parse("busy.server").unwrap();
+        let with = |value| {
+            let mut record = run(&[(1000.0, 900.0)]);
+            record.points[0].hosts = [(busy, value)].into();
+            record
+        };
+        let bounds = ["busy.server>10%".parse().unwrap()];
+        let of = compare(&with(0.1), &with(0.9), &bounds);
+        let said = of.bounds.iter().map(|one| (one.outcome, one.ratio)).collect::<Vec<_>>();
+        assert_eq!(said, [(model::across::Outcome::Undecided, None)]);
+    }
+
+    #[test]
     fn rates_that_print_alike_are_not_one_load() {
         let a = run(&[(12_340.0, 12_000.0), (12_341.5, 11_000.0)]);
         let b = run(&[(12_341.5, 9_000.0)]);
@@ -529,6 +561,7 @@ mod tests {
             p99_ns: None,
             client_us_per_request: None,
             server_us_per_request: Some(5.0),
+            figures: BTreeMap::new(),
             wall: "none".to_string(),
             failed_gates: Vec::new(),
             rate_unknown: None,

@@ -20,12 +20,15 @@ use report::Format;
 /// and what differs in hosts, versions, servers and knobs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Bounds: rate, p50, p99, cpu.client or cpu.server, then < or >, then a change of B
-against A in percent; several are joined with commas. A bound fails when the
+Bounds: rate, p50, p90, p95, p99, connect.p90, cpu.client, cpu.server or a figure
+of a host, such as busy.server or link.sent.client, then < or >, then a change of
+B against A in percent; several are joined with commas. A bound fails when the
 whole 95 % interval of the change is beyond it, holds when the whole interval is
 inside, and is otherwise undecided. Two experiments show by their visits how wide
 that interval is. Two runs do not: it is then as wide as visits of one load
 usually vary, about \u{b1}40 % for a rate, so that only large changes are decided.
+That is known of rate, p50, p99, cpu.client and cpu.server; between two runs a
+bound of another figure is undecided.
 
 Exit codes: 0 no bound fails, 3 a bound fails, or is undecided: between two runs,
 and with --strict between two experiments.

@@ -51,7 +51,7 @@ pub fn html_compared(comparison: &Comparison, a: &Run, b: &Run) -> String {
 
 /// Two experiments compared, as one HTML file.
 pub fn html_across(of: &Across) -> String {
-    file_of(&across(of), of)
+    file_of(&across(of, Detail::Everything), of)
 }
 
 /// Only the blocks of a page, as markup for a page that has our styles.

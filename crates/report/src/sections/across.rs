@@ -1,13 +1,15 @@
 //! Two experiments on one page: what speaks against comparing them, bounds, differences, cells.
 
+use super::Detail;
 use crate::page::{Banner, Block, Column, Fact, Mark, Page, Table, Tone};
 use crate::wording::{plural, sentence, within};
 use model::across::{Across, AcrossCell, Decided, Outcome};
 use model::experiment::Conclusion;
 use model::figure::Figure;
 
-/// The page of the comparison of two experiments.
-pub fn across(of: &Across) -> Page {
+/// The page of the comparison of two experiments. The figures that are neither compared everywhere
+/// nor bounded are on the page alone.
+pub fn across(of: &Across, detail: Detail) -> Page {
     let mut blocks = vec![Block::Banner(banner(of))];
     blocks.extend(bounds(&of.bounds, |one| change_of(of, one)).map(Block::Table));
     if !of.settings.is_empty() {
@@ -15,7 +17,13 @@ pub fn across(of: &Across) -> Page {
         blocks.push(Block::Table(settings(of)));
     }
     blocks.push(Block::Heading("Cells".to_string()));
-    blocks.push(Block::Table(cells(of)));
+    let is_bounded = |figure| of.bounds.iter().any(|bound| bound.figure == figure);
+    let is_main = |figure| Figure::COMPARED.contains(&figure) || is_bounded(figure);
+    blocks.push(Block::Table(cells(of, is_main)));
+    let others = cells(of, |figure| !is_main(figure)).caption("Other figures").folded();
+    if detail == Detail::Everything && !others.rows.is_empty() {
+        blocks.push(Block::Table(others));
+    }
     let alone = [("only in A", &of.only_a), ("only in B", &of.only_b)];
     let alone = alone.into_iter().filter(|(_, cells)| !cells.is_empty());
     let facts: Vec<Fact> = alone.map(|(name, cells)| Fact::new(name, cells.join("; "))).collect();
@@ -122,6 +130,10 @@ pub fn bound_line(one: &Decided) -> String {
 pub(super) fn ratio_of(one: &Decided) -> String {
     match one.ratio {
         Some((ratio, low, high)) => within(Some(ratio), Some(low), Some(high)),
+        // Two runs: how much other visits would vary is known of these alone.
+        None if !Figure::COMPARED.contains(&one.figure) => {
+            "two runs do not show how much it varies; two experiments do".to_string()
+        }
         None => "a figure is zero, not known, or of another load".to_string(),
     }
 }
@@ -143,7 +155,8 @@ fn settings(of: &Across) -> Table {
     table
 }
 
-fn cells(of: &Across) -> Table {
+/// A row for each of these figures of each cell.
+fn cells(of: &Across, is_row: impl Fn(Figure) -> bool) -> Table {
     let mut table = Table::new(vec![
         Column::words("cell"),
         Column::words("figure"),
@@ -153,7 +166,7 @@ fn cells(of: &Across) -> Table {
         Column::words("conclusion"),
         Column::words("visits").rank(1),
     ]);
-    for one in &of.cells {
+    for one in of.cells.iter().filter(|one| is_row(one.figure)) {
         let conclusion = match one.conclusion {
             Some(Conclusion::More) => "more".to_string(),
             Some(Conclusion::Less) => "less".to_string(),
@@ -231,8 +244,22 @@ mod tests {
 
     #[test]
     fn two_days_read_like_this() {
-        let page = across(&of(&[Outcome::Failed, Outcome::Undecided]));
+        let page = across(&of(&[Outcome::Failed, Outcome::Undecided]), Detail::Summary);
         insta::assert_snapshot!("across", crate::text::draw(&page, crate::Style::PLAIN));
+    }
+
+    #[test]
+    fn figures_of_hosts_are_on_the_page_and_in_the_text_where_they_are_bounded() {
+        let mut of = of(&[Outcome::Failed]);
+        let busy = Figure::parse("busy.server").unwrap();
+        of.cells.push(AcrossCell { figure: busy, ..of.cells[0].clone() });
+        let is_told = |of: &Across, detail| {
+            let page = across(of, detail);
+            crate::html::blocks(&page).contains(busy.name())
+        };
+        assert!(is_told(&of, Detail::Everything) && !is_told(&of, Detail::Summary));
+        of.bounds[0].figure = busy;
+        assert!(is_told(&of, Detail::Summary));
     }
 
     #[test]
@@ -240,7 +267,7 @@ mod tests {
         let mut of = of(&[]);
         let one = &mut of.cells[0];
         (one.ratio, one.low, one.high, one.means.1) = (None, None, None, 0.0);
-        let page = across(&of);
+        let page = across(&of, Detail::Summary);
         let Block::Banner(banner) = &page.blocks[0] else { panic!("{of:?}") };
         let said = "plain is slower, with visits whose rate is zero;";
         assert!(banner.text.contains(said), "{}", banner.text);
@@ -248,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_first_line_is_the_worst_outcome() {
-        let first = |outcomes: &[Outcome]| match &across(&of(outcomes)).blocks[0] {
+        let first = |outcomes: &[Outcome]| match &across(&of(outcomes), Detail::Summary).blocks[0] {
             Block::Banner(banner) => (banner.tone, banner.text.clone()),
             other => panic!("{other:?}"),
         };

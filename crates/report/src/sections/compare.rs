@@ -9,6 +9,7 @@ use model::comparison::{Comparison, PointPair, PointSide, ProfileDifference};
 use model::profile::{ProfileKind, ProfileRecord};
 use model::run::Run;
 use model::units::show_count;
+use std::collections::BTreeSet;
 
 /// Most functions of a difference that are drawn.
 const ROWS: usize = 20;
@@ -20,6 +21,10 @@ pub fn compare(comparison: &Comparison, (a, b): (&Run, &Run), detail: Detail) ->
     blocks.push(Block::Heading("Points".to_string()));
     blocks.push(Block::Table(points(comparison)));
     blocks.push(Block::Table(costs(comparison)));
+    let best = best_of(comparison);
+    let is_shown = |pair: &PointPair| detail == Detail::Everything || best == Some(pair);
+    let shown = comparison.points.iter().filter(|pair| is_shown(pair));
+    blocks.extend(shown.filter_map(others).map(Block::Table));
     if detail == Detail::Everything {
         let both = [("A".to_string(), a), ("B".to_string(), b)];
         blocks.extend(curves::of_runs(&both));
@@ -45,12 +50,16 @@ fn command(run: &Run) -> String {
     run.record.command.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
-fn banner(comparison: &Comparison) -> Banner {
-    let best = comparison.points.iter().max_by(|one, other| {
+/// The load with the highest rate of those that both have.
+fn best_of(comparison: &Comparison) -> Option<&PointPair> {
+    comparison.points.iter().max_by(|one, other| {
         let rate = |pair: &PointPair| pair.b.as_ref().and(pair.a.as_ref()).map_or(0.0, |a| a.rate);
         rate(one).total_cmp(&rate(other))
-    });
-    let said = best.and_then(|pair| Some(faster(pair, pair.ratios.rate?)));
+    })
+}
+
+fn banner(comparison: &Comparison) -> Banner {
+    let said = best_of(comparison).and_then(|pair| Some(faster(pair, pair.ratios.rate?)));
     let untested = "One visit of a load on each side: the difference is not tested. The \u{b1} is \
                     how much a rate varies within its window; it says nothing about another run.";
     if comparison.warnings.is_empty() {
@@ -162,6 +171,24 @@ fn costs(comparison: &Comparison) -> Table {
         );
     }
     table
+}
+
+/// The other figures of a load that both have: those of hosts among them.
+fn others(pair: &PointPair) -> Option<Table> {
+    let (a, b) = (&pair.a.as_ref()?.figures, &pair.b.as_ref()?.figures);
+    let columns = [Column::words("figure")].into_iter();
+    let columns = columns.chain(["A", "B", "B/A"].map(Column::numbers));
+    let mut table =
+        Table::new(columns.collect()).caption(format!("Other figures, at {}", pair.load)).folded();
+    for figure in a.keys().chain(b.keys()).collect::<BTreeSet<_>>() {
+        let (of_a, of_b) = (a.get(figure).copied(), b.get(figure).copied());
+        let shown = |value| or_dash(value, |value| figure.show(value));
+        let over = of_a.zip(of_b).filter(|(of_a, _)| *of_a > 0.0);
+        let name = figure.name().to_string();
+        let row = vec![name, shown(of_a), shown(of_b), ratio(over.map(|(of_a, of_b)| of_b / of_a))];
+        table.push(Mark::None, row);
+    }
+    (!table.rows.is_empty()).then_some(table)
 }
 
 fn mark(pair: &PointPair) -> Mark {
@@ -280,6 +307,17 @@ mod tests {
     use super::*;
     use crate::fixtures;
     use model::comparison::{COMPARISON_SCHEMA, FunctionChange, Ratios, WaitChange};
+    use model::figure::{Figure, OfHost, Whose};
+    use std::collections::BTreeMap;
+
+    /// The server is busier with a higher rate, nothing was dropped, and the interrupts of one run
+    /// were not read.
+    fn figures(rate: f64) -> BTreeMap<Figure, f64> {
+        let of_server = |of| Figure::Host(of, Whose::Server);
+        let read = [(OfHost::Busy, rate / 40_000.0), (OfHost::ListenDrops, 0.0)];
+        let interrupts = (rate > 20_000.0).then_some((OfHost::Interrupts, 31_000.0));
+        read.into_iter().chain(interrupts).map(|(of, value)| (of_server(of), value)).collect()
+    }
 
     fn comparison(warnings: &[&str]) -> Comparison {
         let side = |rate: f64, gates: &[&str]| PointSide {
@@ -291,6 +329,7 @@ mod tests {
             p99_ns: None,
             client_us_per_request: Some(8.0),
             server_us_per_request: None,
+            figures: figures(rate),
             wall: "S1".to_string(),
             failed_gates: gates.iter().map(|gate| (*gate).to_string()).collect(),
             rate_unknown: gates.first().map(|gate| (*gate).to_string()),

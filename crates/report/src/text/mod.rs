@@ -132,7 +132,7 @@ pub fn text_compared(comparison: &Comparison, a: &Run, b: &Run, style: Style) ->
 
 /// Two experiments compared, as text.
 pub fn text_across(of: &Across, style: Style) -> String {
-    verdict_first(&across(of), style)
+    verdict_first(&across(of, Detail::Summary), style)
 }
 
 /// What to try next, as text.

@@ -111,6 +111,24 @@ fn a_regression_fails_what_is_alike_holds_and_few_visits_decide_nothing() {
     assert!(across(&new, &base, &bounds(&["rate>5%"])).bounds[2].outcome == Outcome::Failed);
 }
 
+#[test]
+fn figures_of_hosts_are_compared_and_bounded_like_the_others() {
+    let busy = Figure::parse("busy.server").unwrap();
+    let with_hosts = |seed, busy_is: f64| {
+        let mut of = day(seed, &[("x", 0.0, 0.005)], 6);
+        for (nth, visit) in of.analysis.iter_mut().flat_map(|one| &mut one.visits).enumerate() {
+            visit.figures.insert(busy, busy_is + 0.001 * nth as f64);
+        }
+        of
+    };
+    let (base, new) = (with_hosts(1, 0.4), with_hosts(2, 0.5));
+    let of = across(&base, &new, &bounds(&["busy.server>10%", "busy.server>50%"]));
+    let said: Vec<Outcome> = of.bounds.iter().map(|one| one.outcome).collect();
+    assert_eq!(said, [Outcome::Failed, Outcome::Holds]);
+    let cell = of.cells.iter().find(|one| one.figure == busy).unwrap();
+    assert_eq!(cell.conclusion, Some(Conclusion::More));
+}
+
 /// The generator of one day reached its limit: each of its rates is a lower bound.
 #[test]
 fn what_only_bounds_are_known_of_is_decided_where_both_ends_agree() {
