@@ -3,6 +3,8 @@
 use crate::fixtures::{HOSTILE_NOTES, journal};
 use crate::{Files, notes};
 use journal::language::Piece;
+use model::experiment::{Contrast, LevelContrast};
+use model::figure::Figure;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -82,6 +84,32 @@ fn an_entry_has_the_blocks_of_its_report() {
     let (of, runs) = report::fixtures::visits();
     let blocks = report::sections::experiment(&of, &runs);
     assert_eq!(entry.matches("<figure class=\"chart\"").count(), blocks.charts().len());
+}
+
+/// Base, changed and change of each level, as on the page of the experiment.
+#[test]
+fn an_entry_has_the_levels_of_its_result() {
+    let (site, mut contents) = journal();
+    let (slug, of) = contents.iter_mut().find(|(slug, _)| slug.as_str() == "gzip-helps").unwrap();
+    let result = &mut of.results[of.chosen.unwrap()].experiment;
+    let contrast = result.contrasts.iter().find(|one| one.figure == Figure::Rate).unwrap();
+    let level = |load: u64| LevelContrast {
+        load: Some(load),
+        base: Some(7_000.0),
+        changed: Some(9_100.0),
+        contrast: Contrast {
+            ratio: Some(1.3),
+            low: Some(1.2),
+            high: Some(1.4),
+            ..contrast.clone()
+        },
+    };
+    result.levels = vec![level(48), level(96)];
+    let files = site.draw(slug, of).unwrap().files;
+    let entry = body(page(&files, &format!("entries/{}.html", slug.as_str())));
+    for part in ["level by level", "All levels with their intervals", ">48<", ">7000<", ">9100<"] {
+        assert!(entry.contains(part), "{part}");
+    }
 }
 
 /// Every link goes to an existing file of the site and to an existing anchor.
