@@ -29,8 +29,8 @@ pub struct Observed {
     pub clock_read_ns: f64,
     /// Governors of the CPUs, each once; empty where the host has none.
     pub governors: Vec<String>,
-    /// Daemons that run and could be paused, each with its process: one moves interrupts, one starts
-    /// jobs.
+    /// Daemons that run and could be paused, each with its process: one moves interrupts, one
+    /// starts jobs.
     pub daemons: Vec<String>,
     /// Whether the driver `uring` works, or why not.
     pub uring: Result<(), String>,
