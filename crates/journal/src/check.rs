@@ -14,6 +14,7 @@ use model::order::OrderBy as _;
 use crate::entry::Status;
 use crate::folder::{EntryFolder, Listing};
 use crate::language::Truth;
+use crate::remade::Outcome;
 use crate::slug::Slug;
 use crate::world::World;
 use serde::Serialize;
@@ -38,6 +39,51 @@ pub struct EntryChecked {
     pub findings: Vec<Judged>,
     /// Its predictions.
     pub predictions: Vec<Judged>,
+    /// What became of its runs, judged again.
+    pub again: Again,
+}
+
+/// What was judged again by the rules of this version.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Again {
+    /// Runs, by verdict, gates and percentiles.
+    pub runs: Counts,
+    /// Figures of cells, and contrasts.
+    pub figures: Counts,
+}
+
+/// How many are as they were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// They are the same.
+    pub same: usize,
+    /// They differ.
+    pub differ: usize,
+    /// They cannot be made again.
+    pub cannot_be: usize,
+}
+
+impl Counts {
+    fn add(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Same => self.same += 1,
+            Outcome::Differs { .. } => self.differ += 1,
+            Outcome::CannotBe { .. } => self.cannot_be += 1,
+        }
+    }
+
+    fn with(self, other: Self) -> Self {
+        Self {
+            same: self.same + other.same,
+            differ: self.differ + other.differ,
+            cannot_be: self.cannot_be + other.cannot_be,
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> usize {
+        self.same + self.differ + self.cannot_be
+    }
 }
 
 /// A remark for the reader.
@@ -74,6 +120,8 @@ model::named! {
         Rejudged = "judged differently",
         /// A gate has a different result in this version.
         Gates = "gates differ",
+        /// A figure that is made again is another one.
+        Figures = "figures differ",
         /// Compared results are from different hosts.
         HostsDiffer = "hosts differ",
         /// Another entry has the same question.
@@ -119,6 +167,7 @@ impl Kind {
             | Self::Contradiction
             | Self::Rejudged => Weight::Failed,
             Self::Gates
+            | Self::Figures
             | Self::HostsDiffer
             | Self::AskedAgain
             | Self::NoAnswer
@@ -132,6 +181,14 @@ impl Checked {
     /// The heaviest weight of its remarks; nothing without remarks.
     pub fn worst(&self) -> Option<Weight> {
         self.remarks.iter().map(|one| one.kind.weight()).min()
+    }
+
+    /// What was judged again, over all entries.
+    pub fn again(&self) -> Again {
+        self.entries.iter().fold(Again::default(), |sum, one| Again {
+            runs: sum.runs.with(one.again.runs),
+            figures: sum.figures.with(one.again.figures),
+        })
     }
 
     /// The number of findings that hold, and of all findings.
@@ -156,16 +213,18 @@ pub fn check(listing: &Listing, is_asked: impl Fn(&Slug) -> bool) -> Checked {
     let asked: Vec<&EntryFolder> =
         listing.entries.iter().filter(|one| is_asked(&one.slug)).collect();
     for entry in &asked {
-        let (stated, remarks) = entry::check(&world, entry);
-        checked.entries.push(stated);
+        let (mut stated, remarks) = entry::check(&world, entry);
         checked.remarks.extend(remarks);
         checked.remarks.extend(entry::successor(&listing.entries, entry));
         checked.remarks.extend(unread_audits(entry));
         // The statements of a superseded entry are history.
         if !matches!(entry.entry.status, Status::Superseded { .. }) {
             checked.remarks.extend(hosts::check(&world, entry));
-            checked.remarks.extend(again::check(entry));
+            let (again, remarks) = again::check(entry);
+            stated.again = again;
+            checked.remarks.extend(remarks);
         }
+        checked.entries.push(stated);
     }
     checked.remarks.extend(between::check(&world, &listing.entries, &asked));
     checked.remarks.order_by(|one, two| {

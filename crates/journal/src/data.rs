@@ -2,6 +2,7 @@
 
 use crate::files::{self, DOCUMENT, RECORDS, RUN, checked, folders};
 use crate::folder::EntryFolder;
+use crate::run_archive::{self, Made, RunArchive, ToKeep, make};
 use crate::{JournalError, wrong};
 use judge::rejudge;
 use model::audit::Audit;
@@ -10,8 +11,9 @@ use model::json::Document;
 use model::run::{Record, Run};
 use observe::{Observed, Raw};
 use std::fs;
-use std::path::{Path, PathBuf};
-use store::{Readings, StoreError};
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::Readings;
 
 /// The document of a result.
 const EXPERIMENT: &str = "experiment.json";
@@ -20,8 +22,9 @@ const AUDITED: &str = ".audit.json";
 const AUDITED_PACKED: &str = ".audit.json.gz";
 /// Files of a run that are read.
 const RECORD: &str = "run.json";
+const LATENCIES: &str = "latencies.json";
 const READINGS: [&str; 4] =
-    ["points.ndjson", "readings.ndjson", "server-readings.ndjson", "latencies.json"];
+    ["points.ndjson", "readings.ndjson", "server-readings.ndjson", LATENCIES];
 
 /// A result with the records of its visits.
 #[derive(Debug, Clone)]
@@ -33,12 +36,53 @@ pub struct ResultData {
 }
 
 /// A run of an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct StoredRun {
     /// Its description: `cell many, block 2`, or the name it was added with.
     pub about: String,
-    /// Its folder.
+    /// The name of its folder.
+    pub name: String,
+    place: RunPlace,
+}
+
+/// Where a run is.
+#[derive(Debug, Clone)]
+enum RunPlace {
+    /// In this folder, or nowhere.
+    Folder(PathBuf),
+    /// In the archive of its result.
+    Archive(Arc<RunArchive>),
+}
+
+/// An archive of the runs of a result that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptRuns {
+    /// The file.
     pub path: PathBuf,
+    /// How many runs it has.
+    pub runs: usize,
+    /// Its size.
+    pub bytes: u64,
+    /// What the runs have and it does not.
+    pub left_out: Vec<String>,
+}
+
+impl StoredRun {
+    /// Whether it is there.
+    pub fn is_there(&self) -> bool {
+        match &self.place {
+            RunPlace::Folder(path) => path.symlink_metadata().is_ok(),
+            RunPlace::Archive(_) => true,
+        }
+    }
+
+    /// Whether it has the distributions of its points: an archive may leave them out.
+    pub fn has_latencies(&self) -> bool {
+        match &self.place {
+            RunPlace::Folder(_) => true,
+            RunPlace::Archive(archive) => archive.latencies(&self.name).is_some(),
+        }
+    }
 }
 
 impl EntryFolder {
@@ -57,22 +101,20 @@ impl EntryFolder {
     /// A result with the records of its visits.
     pub fn result(&self, id: &str) -> Result<ResultData, JournalError> {
         let experiment = self.experiment(id)?;
-        let runs = self.result_path(id).join("runs");
         let mut left = RECORDS.0;
-        let mut record = |fate: &Fate| match fate {
-            Fate::Measured { run } if is_name(run) => {
-                let path = runs.join(run);
+        let mut record = |kept: Option<StoredRun>| {
+            let Some(kept) = kept else { return Ok(None) };
+            if let RunPlace::Folder(path) = &kept.place {
                 let bytes = fs::metadata(path.join(RECORD)).map_or(0, |about| about.len());
                 left = left.checked_sub(bytes).ok_or_else(|| {
                     let why =
                         format!("the records of its visits have more than {} bytes", RECORDS.0);
-                    wrong(&runs, why)
+                    wrong(&self.result_path(id), why)
                 })?;
-                Ok(self.record(&path).ok())
             }
-            _ => Ok(None),
+            Ok(self.record(&kept).ok())
         };
-        let records = experiment.cells.iter().map(|cell| record(&cell.fate));
+        let records = self.visits_of(&experiment, id)?.into_iter().map(&mut record);
         let records = records.collect::<Result<_, JournalError>>()?;
         Ok(ResultData { experiment, records })
     }
@@ -84,40 +126,79 @@ impl EntryFolder {
 
     /// The record of a run that was added by hand.
     pub fn run(&self, name: &str) -> Result<Record, JournalError> {
-        self.record(&self.path.join("runs").join(name))
+        self.record(&self.added(name))
     }
 
-    /// The runs of a result, and those that were added by hand.
-    pub fn all_runs(&self, result: Option<&str>) -> Result<Vec<StoredRun>, JournalError> {
-        let mut all = Vec::new();
-        if let Some(id) = result {
-            all.extend(self.visits(id)?.into_iter().flatten());
-        }
-        for name in self.runs()? {
-            let path = self.path.join("runs").join(&name);
-            all.push(StoredRun { about: format!("run {name}"), path });
-        }
-        Ok(all)
+    fn added(&self, name: &str) -> StoredRun {
+        let place = RunPlace::Folder(self.path.join("runs").join(name));
+        StoredRun { about: format!("run {name}"), name: name.to_string(), place }
+    }
+
+    /// The runs that were added by hand.
+    pub fn added_runs(&self) -> Result<Vec<StoredRun>, JournalError> {
+        Ok(self.runs()?.iter().map(|name| self.added(name)).collect())
     }
 
     /// The run of each visit of a result, in order; nothing for a visit without a run.
     pub fn visits(&self, id: &str) -> Result<Vec<Option<StoredRun>>, JournalError> {
-        let runs = self.result_path(id).join("runs");
-        let visit = |cell: CellResult| {
+        self.visits_of(&self.experiment(id)?, id)
+    }
+
+    fn visits_of(&self, of: &Experiment, id: &str) -> Result<Vec<Option<StoredRun>>, JournalError> {
+        let result = self.result_path(id);
+        let archive = RunArchive::open(self.root(), &result)?.map(Arc::new);
+        let visit = |cell: &CellResult| {
             let Fate::Measured { run } = &cell.fate else { return None };
+            if !is_name(run) {
+                return None;
+            }
             let block = cell.block.map_or(String::new(), |block| format!(", block {block}"));
-            let about = format!("cell {}{block}", cell.name);
-            is_name(run).then(|| StoredRun { about, path: runs.join(run) })
+            let (about, name) = (format!("cell {}{block}", cell.name), run.clone());
+            let folder = result.join("runs").join(run);
+            // The folder has more than the archive.
+            let is_in = |archive: &&Arc<RunArchive>| !folder.exists() && archive.has(run);
+            let place = match archive.as_ref().filter(is_in) {
+                Some(archive) => RunPlace::Archive(Arc::clone(archive)),
+                None => RunPlace::Folder(folder),
+            };
+            Some(StoredRun { about, name, place })
         };
-        Ok(self.experiment(id)?.cells.into_iter().map(visit).collect())
+        Ok(of.cells.iter().map(visit).collect())
+    }
+
+    /// Writes the archive of the runs of a result.
+    pub fn keep_runs(&self, id: &str) -> Result<KeptRuns, JournalError> {
+        let keep = |kept: StoredRun| {
+            let run = self.whole_run(&kept)?;
+            let latencies = match &kept.place {
+                RunPlace::Folder(path) => files::bytes(self.root(), &path.join(LATENCIES), RUN)?,
+                RunPlace::Archive(archive) => archive.latencies(&kept.name).map(<[u8]>::to_vec),
+            };
+            let observed = self.observed(&kept, &run);
+            let StoredRun { about, name, .. } = kept;
+            Ok(ToKeep { about, name, record: run.record, latencies, observed })
+        };
+        let there = self.visits(id)?.into_iter().flatten().filter(StoredRun::is_there);
+        let runs = there.map(keep).collect::<Result<Vec<_>, JournalError>>()?;
+        let path = self.result_path(id).join(run_archive::FILE);
+        if runs.is_empty() {
+            return Ok(KeptRuns { path, runs: 0, bytes: 0, left_out: vec![] });
+        }
+        let Made { bytes, left_out } = make(&path, &runs)?;
+        files::replace(&path, &bytes)?;
+        Ok(KeptRuns { path, runs: runs.len(), bytes: bytes.len() as u64, left_out })
     }
 
     /// A run with its readings, or without them when they are missing.
     pub fn whole_run(&self, kept: &StoredRun) -> Result<Run, JournalError> {
-        let record = self.record(&kept.path)?;
+        let path = match &kept.place {
+            RunPlace::Archive(archive) => return archive.run(&kept.name),
+            RunPlace::Folder(path) => path,
+        };
+        let record = self.record(kept)?;
         let mut all_there = true;
         for name in READINGS {
-            let place = checked(self.root(), &kept.path.join(name), RUN)?;
+            let place = checked(self.root(), &path.join(name), RUN)?;
             // There are readings of the server's host only with a probe on it.
             all_there &= place.is_some() || name == "server-readings.ndjson";
         }
@@ -125,27 +206,36 @@ impl EntryFolder {
             let (readings, server_readings, latencies) = (vec![], vec![], vec![]);
             return Ok(Run { record, readings, server_readings, latencies });
         }
-        store::read(&kept.path).map_err(|error| wrong(&kept.path, error))
+        store::read(path).map_err(|error| wrong(path, error))
     }
 
-    /// A run that was read with its readings, judged again with the rules of this version, from all
-    /// its readings: those of a long run are read from its logs once more, because the run itself
-    /// holds only some of them.
-    pub fn judged_again(&self, kept: &StoredRun, run: &Run) -> Result<Record, JournalError> {
-        let unread = |error: StoreError| wrong(&kept.path, error);
-        let (near, far) = store::logs(&kept.path).map_err(unread)?;
+    /// What was observed in the windows of a run that was read, from all its readings: those of a
+    /// long run are read from its logs once more, because the run itself holds only some of them.
+    /// The error says why that is not known, and the run cannot be judged again.
+    pub fn observed(&self, kept: &StoredRun, run: &Run) -> Result<Vec<Observed>, String> {
+        let path = match &kept.place {
+            RunPlace::Archive(archive) => return archive.observed(&kept.name),
+            RunPlace::Folder(path) => path,
+        };
+        if let Some(why) = unread(run) {
+            return Err(why);
+        }
+        let (near, far) = store::logs(path).map_err(|error| error.to_string())?;
         let (held, held_far) = (run.readings.len() as u64, run.server_readings.len() as u64);
         if near.count() == held && far.as_ref().map_or(0, Readings::count) == held_far {
-            return Ok(rejudge::again(run.record.clone(), Raw::from(run)));
+            return Ok(rejudge::observed(&run.record, Raw::from(run)));
         }
         let windows_ns = rejudge::windows(&run.record);
         let far = far.iter().flat_map(|far| far.since(0));
         let observed = Observed::in_windows(&run.record, &windows_ns, near.since(0), far);
-        Ok(rejudge::again_from(run.record.clone(), &observed.map_err(unread)?))
+        observed.map_err(|error| error.to_string())
     }
 
-    fn record(&self, folder: &Path) -> Result<Record, JournalError> {
-        let path = folder.join(RECORD);
+    fn record(&self, kept: &StoredRun) -> Result<Record, JournalError> {
+        let path = match &kept.place {
+            RunPlace::Archive(archive) => return archive.record(&kept.name),
+            RunPlace::Folder(path) => path.join(RECORD),
+        };
         let place = checked(self.root(), &path, DOCUMENT)?
             .ok_or_else(|| wrong(&path, "there is no such file: the run did not end"))?;
         store::read_record(&place).map_err(|error| wrong(&path, error))
@@ -177,8 +267,8 @@ impl EntryFolder {
     }
 }
 
-/// Why a run cannot be judged again: raw readings of a host are missing.
-pub(crate) fn unjudged(run: &Run) -> Option<String> {
+/// Why a run in a folder cannot be judged again: raw readings of a host are missing.
+pub(crate) fn unread(run: &Run) -> Option<String> {
     let has_probe = run.record.target.probe.is_some();
     let why = match () {
         () if run.readings.is_empty() => "its raw readings are missing",

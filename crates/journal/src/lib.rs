@@ -12,11 +12,13 @@ mod date;
 mod entry;
 mod files;
 mod folder;
+mod run_archive;
 mod skeleton;
 mod slug;
 mod text;
 
 pub mod figures;
+pub mod fuzzing;
 pub mod language;
 
 pub mod check;
@@ -28,7 +30,7 @@ mod fixture;
 
 pub use about::About;
 pub use contents::{Content, Contents};
-pub use data::{ResultData, StoredRun};
+pub use data::{KeptRuns, ResultData, StoredRun};
 pub use date::Date;
 pub use entry::{Entry, Finding, Hypothesis, Prediction, Status};
 pub use folder::{EntryFolder, Journal, Listing};

@@ -19,8 +19,8 @@ use crate::world::World;
 use model::experiment::{CellSummary, Experiment};
 use model::figure::Figure;
 use model::maps::IntoMap;
-use model::run::{Record, Run};
-use run::Again;
+use model::run::Record;
+pub(crate) use run::{Again, again};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::slice;
@@ -28,9 +28,6 @@ use trials::experiment::analysed;
 
 /// Ratios computed on another processor may differ in the last bits.
 const SAME_WITHIN: f64 = 1e-9;
-
-/// The figures of times.
-const TIMES: [&str; 3] = ["p50", "p99", "p99_9"];
 
 /// The results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -81,11 +78,12 @@ impl Remade {
 }
 
 /// A result, recomputed from its runs.
-struct ResultAgain {
+pub(crate) struct ResultAgain {
     id: String,
     was: ResultData,
     experiment: Experiment,
-    records: Vec<Option<Record>>,
+    /// The run of each visit.
+    pub(crate) runs: Vec<Option<Again>>,
     open: Open,
 }
 
@@ -114,7 +112,7 @@ impl Open {
         if let Outcome::CannotBe { why } = &again.line.outcome {
             self.whole.insert(name.to_string(), format!("{about}: {why}"));
         }
-        if let Some(why) = again.run.as_ref().and_then(run::times_open) {
+        if let Some(why) = &again.times_open {
             self.times.insert(name.to_string(), format!("{about}: {why}"));
         }
     }
@@ -123,13 +121,13 @@ impl Open {
     fn why(&self, names: &[&str], figure: &str) -> Why {
         let of =
             |map: &BTreeMap<String, String>| names.iter().find_map(|one| map.get(*one)).cloned();
-        let times = TIMES.contains(&figure).then(|| of(&self.times)).flatten();
+        let times = is_time(figure).then(|| of(&self.times)).flatten();
         Why { is_open: of(&self.whole), is_kept: times }
     }
 
     /// Why a figure at a path into the result is open.
     fn why_at(&self, names: &[&str]) -> Why {
-        let figure = names.iter().find(|name| TIMES.contains(name)).copied().unwrap_or_default();
+        let figure = names.iter().find(|name| is_time(name)).copied().unwrap_or_default();
         // A contrast needs two cells, and the conclusions of one figure are computed together.
         let all: Vec<&str> = match names.contains(&"contrasts") {
             true => self.whole.keys().chain(self.times.keys()).map(String::as_str).collect(),
@@ -140,6 +138,15 @@ impl Open {
 }
 
 impl ResultAgain {
+    fn records(&self) -> Vec<Option<Record>> {
+        self.runs.iter().map(|again| again.as_ref()?.record.clone()).collect()
+    }
+
+    /// Each figure of it.
+    pub(crate) fn figures(&self) -> Vec<Line> {
+        figures(self)
+    }
+
     /// What cannot be recomputed of it.
     fn open(&self) -> Open {
         let of = &self.was.experiment;
@@ -159,7 +166,7 @@ pub fn remade(entry: &EntryFolder) -> Result<Remade, JournalError> {
     let (was, now) = (World::of(entries), World::of(entries));
     let mut results = BTreeMap::new();
     for id in entry.results()? {
-        let again = match of_result(entry, &id, &mut made.runs) {
+        let again = match of_result(entry, &id) {
             Ok(again) => again,
             Err(why) => {
                 let (about, value) = (format!("results.{id}"), "not known".to_string());
@@ -168,16 +175,22 @@ pub fn remade(entry: &EntryFolder) -> Result<Remade, JournalError> {
                 continue;
             }
         };
-        made.figures.extend(figures(&again));
+        let named = |again: &Again| {
+            let line = again.line.clone();
+            Line { about: format!("{id}, {}", line.about), ..line }
+        };
+        made.runs.extend(again.runs.iter().flatten().map(named));
+        made.figures.extend(again.figures());
         results.insert(id.clone(), again.open());
-        now.put(entry, &id, again.experiment, &again.records);
+        let records = again.records();
+        now.put(entry, &id, again.experiment, &records);
     }
     let mut open_runs = Open::default();
-    for (name, kept) in entry.runs()?.into_iter().zip(entry.all_runs(None)?) {
+    for kept in entry.added_runs()? {
         let again = run::again(entry, &kept);
-        open_runs.add(&name, &kept.about, &again);
-        if let Some(run) = again.run {
-            now.put_run(entry, &name, &run.record);
+        open_runs.add(&kept.name, &kept.about, &again);
+        if let Some(record) = &again.record {
+            now.put_run(entry, &kept.name, record);
         }
         made.runs.push(again.line);
     }
@@ -200,37 +213,27 @@ pub fn remade(entry: &EntryFolder) -> Result<Remade, JournalError> {
     Ok(made)
 }
 
-/// Judges the runs of a result again.
-fn of_result(
-    entry: &EntryFolder,
-    id: &str,
-    lines: &mut Vec<Line>,
-) -> Result<ResultAgain, JournalError> {
+/// Judges the runs of a result again, and everything that follows from them.
+pub(crate) fn of_result(entry: &EntryFolder, id: &str) -> Result<ResultAgain, JournalError> {
     let was = entry.result(id)?;
     let mut open = Open::default();
     let mut runs = Vec::new();
     for (cell, kept) in was.experiment.cells.iter().zip(entry.visits(id)?) {
-        let Some(kept) = kept else {
-            runs.push(None);
-            continue;
-        };
-        let again = run::again(entry, &kept);
-        open.add(&cell.name, &kept.about, &again);
-        let Again { line, run } = again;
-        lines.push(Line { about: format!("{id}, {}", line.about), ..line });
-        // Nothing below needs their readings, and all of them together may not fit into memory.
-        let (readings, server_readings, latencies) = (vec![], vec![], vec![]);
-        runs.push(run.map(|run| Run { readings, server_readings, latencies, ..run }));
+        let again = kept.map(|kept| run::again(entry, &kept));
+        if let Some(again) = &again {
+            open.add(&cell.name, &again.line.about, again);
+        }
+        runs.push(again);
     }
-    let experiment = analysed(was.experiment.clone(), &runs);
-    let records = runs.into_iter().map(|run| run.map(|run| run.record)).collect();
-    Ok(ResultAgain { id: id.to_string(), was, experiment, records, open })
+    let visits: Vec<_> = runs.iter().map(|again| again.as_ref().and_then(Again::visit)).collect();
+    let experiment = analysed(was.experiment.clone(), &visits);
+    Ok(ResultAgain { id: id.to_string(), was, experiment, runs, open })
 }
 
 /// Each figure of a result.
 fn figures(of: &ResultAgain) -> Vec<Line> {
     let was = ResultFigures::of(&of.was.experiment, &of.was.records);
-    let now = ResultFigures::of(&of.experiment, &of.records);
+    let now = ResultFigures::of(&of.experiment, &of.records());
     let open = of.open();
     let mut lines = Vec::new();
     for (cell, named) in &was.cells {
@@ -289,6 +292,12 @@ fn each(path: &str, was: &Named, now: Option<&Named>, open: &dyn Fn(&str) -> Why
 fn is_newer(name: &str, was: &Value) -> bool {
     let is_of_host = matches!(Figure::parse(name), Some(Figure::Host(..)));
     is_of_host && matches!(was, Value::Unknown(_))
+}
+
+/// Whether it is the name of a percentile, of all levels or of one: `p99`, `p99.at.64`.
+fn is_time(name: &str) -> bool {
+    let figure = name.split(".at.").next().unwrap_or_default();
+    matches!(Figure::parse(figure), Some(Figure::Time(..)))
 }
 
 /// The outcome of what is the same, unless it was compared with itself.

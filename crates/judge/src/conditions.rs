@@ -3,26 +3,26 @@
 use crate::{rejudge, signals, tool};
 use model::analysis::{Conditions, HostSeen};
 use model::facts::HostFacts;
-use model::run::{Record, Run};
+use model::run::Record;
 use model::tool::ToolRun;
 use model::visit::best_point;
-use observe::{Observed, Raw, mean_shares};
+use observe::{Observed, mean_shares};
 
 /// Name of the hypervisor's share among the states of a CPU.
 const STEAL: &str = "steal";
 
-/// What may have disturbed the best point of a run.
-pub fn conditions(run: &Run) -> Conditions {
-    let record = &run.record;
+/// What may have disturbed the best point of a run. `observed_in` says what was observed in a
+/// window.
+pub fn conditions(record: &Record, observed_in: impl Fn((u64, u64)) -> Observed) -> Conditions {
     if let Some(tool) = &record.tool {
-        return of_tool(run, tool);
+        return of_tool(record, tool, &observed_in(tool.window_ns));
     }
     // The point that the figures of the visit are from, if it has figures.
     let best = best_point(record).map(|(_, point)| point);
     let Some(point) = best.or_else(|| signals::best(&record.points)) else {
         return Conditions::default();
     };
-    let observed = Raw::from(run).observed(record, point);
+    let observed = observed_in(point.window_ns);
     let case = rejudge::context_of(record).case(point, &observed);
     let broken = point.gates.iter().filter(|gate| gate.ok == Some(false));
     let far = observed.far.as_deref().and_then(steal);
@@ -35,13 +35,12 @@ pub fn conditions(run: &Run) -> Conditions {
 }
 
 /// For a run whose load another tool made. How long that tool stood still is not known.
-fn of_tool(run: &Run, tool: &ToolRun) -> Conditions {
-    let observed = Raw::from(run).observed_in(&run.record, tool.window_ns);
+fn of_tool(record: &Record, tool: &ToolRun, observed: &Observed) -> Conditions {
     let far = observed.far.as_deref().and_then(steal);
     let broken = tool.gates.iter().filter(|gate| gate.ok == Some(false));
     Conditions {
-        steal: [steal(&observed), far].into_iter().flatten().reduce(f64::max),
-        neighbours: tool::neighbours(rejudge::context_of(&run.record), tool, &observed),
+        steal: [steal(observed), far].into_iter().flatten().reduce(f64::max),
+        neighbours: tool::neighbours(rejudge::context_of(record), tool, observed),
         stall_ns: None,
         gates: broken.map(|gate| gate.id).collect(),
     }
@@ -73,7 +72,7 @@ pub fn hosts(record: &Record) -> Vec<HostSeen> {
 mod tests {
     use super::*;
     use crate::fixture::Fixture;
-    use model::run::Point;
+    use model::run::{Point, Run};
     use model::verdict::{Gate, GateId};
 
     /// A run with these points, and with a ceiling from 1900/s on.
@@ -109,10 +108,11 @@ mod tests {
             bound: String::new(),
             why: String::new(),
         }];
+        let gates = |of: &Run| conditions(&of.record, |_| Observed::default()).gates;
         let of_both = run(points.clone());
         assert_eq!(best_point(&of_both.record).map(|(at, _)| at), Some(0));
-        assert!(conditions(&of_both).gates.is_empty());
+        assert!(gates(&of_both).is_empty());
         points.remove(0);
-        assert_eq!(conditions(&run(points)).gates, [GateId::Release]);
+        assert_eq!(gates(&run(points)), [GateId::Release]);
     }
 }

@@ -12,9 +12,13 @@ use observe::{Observed, Raw};
 
 /// Judges a run again.
 pub fn again(record: Record, raw: Raw<'_>) -> Record {
-    let each = windows(&record).into_iter().map(|window_ns| raw.observed_in(&record, window_ns));
-    let observed: Vec<Observed> = each.collect();
+    let observed = observed(&record, raw);
     again_from(record, &observed)
+}
+
+/// What was observed in each of the [`windows`] of a run.
+pub fn observed(record: &Record, raw: Raw<'_>) -> Vec<Observed> {
+    windows(record).into_iter().map(|window_ns| raw.observed_in(record, window_ns)).collect()
 }
 
 /// The windows by whose readings a run is judged, monotonic nanoseconds of the generator's host.

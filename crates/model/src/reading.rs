@@ -311,7 +311,7 @@ impl CpuTimes {
 }
 
 /// Shares of a CPU's time by state between two reads; they add up to 1.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuShares {
     /// User mode, low priority included.
     pub user: f64,

@@ -2,9 +2,10 @@
 
 use crate::ends::Pair;
 use model::reading::{CpuShares, CpuTimes, QuotaUse};
+use serde::{Deserialize, Serialize};
 
 /// How one CPU spent the window.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuShare {
     /// CPU number.
     pub cpu: u32,
@@ -39,7 +40,7 @@ pub fn mean_shares(cpus: &[CpuShare]) -> Option<Shares> {
 }
 
 /// What one control group's CPU limit did in the window.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QuotaShare {
     /// Path of the group.
     pub group: String,

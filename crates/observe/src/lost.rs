@@ -10,10 +10,11 @@ use model::reading::{
     CpuTimes, Data, Disk, Doing, QuotaUse, ThreadNow, ThreadTimes, Value, Values,
 };
 use model::tail::TailCause;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What was lost between two instants of the clock of its host.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// From, nanoseconds.
     pub begin_ns: u64,

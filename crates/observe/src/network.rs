@@ -4,6 +4,7 @@ use crate::ends::Pair;
 use crate::figures::growth32;
 use model::maps::IntoMap;
 use model::reading::{Conntrack, CpuClock, Interface, Interrupt, Qdisc, Softnet, Value};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Counters of network drivers, by interface.
@@ -13,7 +14,7 @@ pub(crate) type Drivers = BTreeMap<String, BTreeMap<String, u64>>;
 pub(crate) const FRAME_EXTRA_BYTES: u64 = 24;
 
 /// Receive work of one CPU in the window.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SoftnetUse {
     /// CPU number.
     pub cpu: u32,
@@ -28,7 +29,7 @@ pub struct SoftnetUse {
 }
 
 /// What one interface moved in the window.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkUse {
     /// Interface name.
     pub name: String,
@@ -47,7 +48,7 @@ pub struct LinkUse {
 }
 
 /// What one queueing discipline did in the window.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QdiscUse {
     /// Interface name.
     pub interface: String,
@@ -66,7 +67,7 @@ pub struct QdiscUse {
 }
 
 /// A connection tracking table over the window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConntrackUse {
     /// Most entries seen.
     pub count: u64,
@@ -89,7 +90,7 @@ impl ConntrackUse {
 }
 
 /// What one device interrupt did in the window.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct InterruptUse {
     /// Number of the interrupt.
     pub irq: String,

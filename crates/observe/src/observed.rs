@@ -8,10 +8,11 @@ use crate::threads::{ThreadShare, cpus_of};
 use model::facts::Unreadable;
 use model::reading::{OpenFiles, TuningNow};
 use model::tuning::{Fate, Row};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Changed values over the window.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TuningSeen {
     /// How often they were read.
     pub reads: u32,
@@ -41,7 +42,7 @@ impl TuningSeen {
 }
 
 /// Accept queues: the fullest one seen, and their mean length.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueuePeak {
     /// Connections waiting.
     pub queued: u32,
@@ -56,7 +57,7 @@ pub struct QueuePeak {
 }
 
 /// Everything the readings of a window say. What was not read is absent.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     /// Host-wide CPU shares.
     pub cpus: Option<Vec<CpuShare>>,

@@ -4,10 +4,11 @@ use crate::ends::Pair;
 use crate::figures::growth32;
 use model::order::OrderBy as _;
 use model::reading::{Disk, Doing, Downstream, SocketSample, ThreadNow};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Where bytes were waiting in sampled connections, and what held the senders back.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketCensus {
     /// How often the connections were read.
     pub reads: u64,
@@ -109,7 +110,7 @@ impl SocketCensus {
 /// What the server's working threads were seen doing, over all samples. Threads that only ever
 /// waited for events, to accept, or in a futex without other activity look like idle helpers, and
 /// are counted all the same: the caller decides.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DoingShares {
     /// Threads seen.
     pub threads: usize,
@@ -123,6 +124,7 @@ pub struct DoingShares {
     /// Samples by what the thread did.
     pub by_doing: BTreeMap<Doing, u64>,
     /// Samples asleep on a futex, by process and address of the futex over 16, and by thread.
+    #[serde(with = "by_futex")]
     pub by_futex: BTreeMap<(u32, u64), BTreeMap<u32, u64>>,
     /// Rounds in which not one thread ran.
     pub still_rounds: u64,
@@ -213,6 +215,23 @@ impl DoingShares {
     }
 }
 
+/// Keys of JSON are text, so this map is written as a list.
+mod by_futex {
+    use model::maps::IntoMap;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::collections::BTreeMap;
+
+    type Samples = BTreeMap<(u32, u64), BTreeMap<u32, u64>>;
+
+    pub fn serialize<S: Serializer>(map: &Samples, to: S) -> Result<S::Ok, S::Error> {
+        map.iter().collect::<Vec<_>>().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Samples, D::Error> {
+        Ok(Vec::deserialize(from)?.into_iter().into_map())
+    }
+}
+
 /// A condition variable of the C library alternates between two adjacent words.
 const FUTEX_BYTES: u64 = 16;
 
@@ -261,7 +280,7 @@ impl DoingSum {
 }
 
 /// Connections of the server to another service, over all reads.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DownstreamUse {
     /// Address and port of the other end, or `unix:` and its path.
     pub to: String,

@@ -3,6 +3,7 @@
 use crate::ends::{Ends, Pair};
 use model::maps::IntoMap;
 use model::reading::ThreadTimes;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which process a figure of threads is about.
@@ -15,7 +16,7 @@ pub enum Process {
 }
 
 /// How one thread spent the window, shares of its length.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadShare {
     /// Process.
     pub pid: u32,

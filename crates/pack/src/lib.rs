@@ -22,7 +22,7 @@ pub use limits::Limits;
 pub use name::NameFault;
 pub use read::{Opened, read};
 pub use refused::Refused;
-pub use write::{WriteError, Written, check, write};
+pub use write::{Effort, WriteError, Written, check, write};
 
 /// Name of the list of sums in the folder of an archive.
 pub const SUMS: &str = "SHA256SUMS";

@@ -3,7 +3,7 @@
 mod by_hand;
 
 use by_hand::{FILES, FOLDER, listed, made, opened};
-use pack::{File, Limits, Opened, Refused, WriteError, check, write};
+use pack::{Effort, File, Limits, Opened, Refused, WriteError, check, write};
 use std::io::{self, Read};
 
 #[test]
@@ -20,7 +20,7 @@ fn what_was_packed_comes_out_and_the_same_files_make_the_same_bytes() {
 #[test]
 fn a_file_that_changes_its_size_while_it_is_packed_ends_it() {
     for other in [&b"schema = 1, and more"[..], b"schema", b""] {
-        let packed = write(Vec::new(), FOLDER, &listed(FILES), |_| Ok(other));
+        let packed = write(Vec::new(), FOLDER, &listed(FILES), Effort::Quick, |_| Ok(other));
         assert!(matches!(packed, Err(WriteError::Changed(path)) if path == "entry.toml"));
     }
 }
@@ -30,7 +30,8 @@ fn a_file_that_changes_its_size_while_it_is_packed_ends_it() {
 fn what_no_reader_takes_is_not_packed() {
     let bytes = Limits::default().ratio_from_bytes + 1;
     let files = [File { path: "notes.md".to_string(), bytes }];
-    let packed = write(Vec::new(), FOLDER, &files, |_| Ok(io::repeat(0).take(bytes)));
+    let packed =
+        write(Vec::new(), FOLDER, &files, Effort::Quick, |_| Ok(io::repeat(0).take(bytes)));
     assert!(matches!(packed, Err(WriteError::Refused(Refused::Bomb { .. }))), "{packed:?}");
     for (path, why) in [
         ("../entry.toml", "'..'"),

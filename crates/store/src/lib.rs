@@ -21,7 +21,7 @@ mod lock;
 
 pub use directory::{Directory, Entry, Limits, NotOne, surplus};
 pub use lock::Lock;
-pub use read::{logs, read, read_record, readings_of};
+pub use read::{latencies_of, logs, read, read_record, readings_of, record_of};
 pub use readings::{Readings, ReadingsPart};
 pub use write::Writer;
 

@@ -75,31 +75,44 @@ pub fn logs(path: &Path) -> Result<(Readings, Option<Readings>), StoreError> {
 
 /// Reads a lone record, `run.json` of a run or one written with `--json`.
 pub fn read_record(path: &Path) -> Result<Record, StoreError> {
+    record_of(path, &fs::read(path).map_err(io_error(path))?)
+}
+
+/// The record in these bytes; errors name the path.
+pub fn record_of(path: &Path, text: &[u8]) -> Result<Record, StoreError> {
     #[derive(Deserialize)]
     struct RunStamp {
         schema: String,
     }
-    let text = fs::read(path).map_err(io_error(path))?;
-    let stamp: RunStamp = serde_json::from_slice(&text).map_err(|error| malformed(path, error))?;
+    let stamp: RunStamp = serde_json::from_slice(text).map_err(|error| malformed(path, error))?;
     if stamp.schema != SCHEMA {
         let (path, found) = (path.to_path_buf(), stamp.schema);
         return Err(StoreError::Schema { path, found, known: SCHEMA });
     }
-    Record::from_json(&text).map_err(|error| malformed(path, error))
+    Record::from_json(text).map_err(|error| malformed(path, error))
 }
 
 /// The distributions of a run with this many points; each point has one.
 fn read_latencies(path: &Path, points: usize) -> Result<Vec<Histogram>, StoreError> {
-    let most = points.min(DISTRIBUTIONS_MAX);
-    let bytes_max = (most as u64 + 1) * TEXT_MAX_BYTES;
     let file = File::open(path).map_err(io_error(path))?;
     let mut text = Vec::new();
-    file.take(bytes_max + 1).read_to_end(&mut text).map_err(io_error(path))?;
+    file.take(most_bytes(points) + 1).read_to_end(&mut text).map_err(io_error(path))?;
+    latencies_of(path, &text, points)
+}
+
+/// The distributions of a run with this many points, in these bytes; errors name the path.
+pub fn latencies_of(path: &Path, text: &[u8], points: usize) -> Result<Vec<Histogram>, StoreError> {
+    let (most, bytes_max) = (points.min(DISTRIBUTIONS_MAX), most_bytes(points));
     if text.len() as u64 > bytes_max {
         let why = format!("it has more than the {bytes_max} bytes that {most} distributions take");
         return Err(malformed(path, why));
     }
-    distributions(&text, most).map_err(|error| malformed(path, error))
+    distributions(text, most).map_err(|error| malformed(path, error))
+}
+
+/// Most bytes of the distributions of a run with this many points.
+fn most_bytes(points: usize) -> u64 {
+    (points.min(DISTRIBUTIONS_MAX) as u64 + 1) * TEXT_MAX_BYTES
 }
 
 /// Distributions one after the other, so that none is decoded beyond the most that there may be.

@@ -12,8 +12,9 @@ use crate::visited::{End, Logs};
 use crate::{course, effects, levels, outliers};
 use figures::visit;
 use figures::visit::{bounds, figures, is_at_least};
+use judge::observe::Raw;
 use judge::{conditions, hosts, stats};
-use model::analysis::{Analysis, Effect, Excluded, Floor, HostSeen, VisitSeen};
+use model::analysis::{Analysis, Conditions, Effect, Excluded, Floor, HostSeen, VisitSeen};
 use model::experiment::{self, CellSummary, Conclusion, Design, Ended, Experiment, LevelContrast};
 use model::figure::Figure;
 use model::run::{Record, Run};
@@ -70,28 +71,45 @@ pub fn analyse(design: Option<&Design>, visits: &[Visited<'_>], hosts: &[HostSee
     Found { summaries, contrasts: compared.contrasts, levels, analysis }
 }
 
+/// The run of a visit.
+#[derive(Debug, Clone)]
+pub struct OfVisit<'a> {
+    /// Its record.
+    pub record: &'a Record,
+    /// What may have disturbed it.
+    pub conditions: Conditions,
+}
+
+impl<'a> OfVisit<'a> {
+    /// A run that was read with its readings.
+    pub fn whole(run: &'a Run) -> Self {
+        let (record, raw) = (&run.record, Raw::from(run));
+        let conditions = conditions(record, |window_ns| raw.observed_in(record, window_ns));
+        Self { record, conditions }
+    }
+}
+
 /// An experiment with everything that follows from its visits; `runs` has the run of each visit, in
 /// the same order. Earlier summaries, contrasts and analysis in the document are replaced.
-pub fn analysed(of: Experiment, runs: &[Option<Run>]) -> Experiment {
+pub fn analysed(of: Experiment, runs: &[Option<OfVisit<'_>>]) -> Experiment {
     let visits: Vec<Visited<'_>> = of
         .cells
         .iter()
         .zip(runs)
         .filter_map(|(cell, run)| {
-            let run = run.as_ref()?;
-            let (figures, conditions) = (figures(&run.record), conditions(run));
-            let (cell, block, bounds) = (&cell.name, cell.block, bounds(&run.record));
-            let levels = visit::levels(&run.record);
+            let OfVisit { record, conditions } = run.clone()?;
+            let (figures, levels) = (figures(record), visit::levels(record));
+            let (cell, block, bounds) = (&cell.name, cell.block, bounds(record));
             Some(Visited { cell, block, figures, bounds, levels, conditions })
         })
         .collect();
-    let hosts: Vec<_> = runs.iter().flatten().flat_map(|run| hosts(&run.record)).collect();
+    let hosts: Vec<_> = runs.iter().flatten().flat_map(|run| hosts(run.record)).collect();
     let found = analyse(of.design.as_ref(), &visits, &hosts);
     let Found { summaries, contrasts, levels, mut analysis } = found;
     for (visit, run) in analysis.visits.iter_mut().zip(runs.iter().flatten()) {
         visit.wall = Some(run.record.verdict.wall.word().to_string());
-        visit.rate_is_at_least = is_at_least(&run.record);
-        visit.load = load(&run.record);
+        visit.rate_is_at_least = is_at_least(run.record);
+        visit.load = load(run.record);
     }
     Experiment { summaries, contrasts, levels, analysis: Some(analysis), ..of }
 }

@@ -36,7 +36,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use trials::experiment::analysed;
+use trials::experiment::{OfVisit, analysed};
 use trials::prediction::Cell as Cells;
 
 /// The file next to a plan that gives the addresses of its hosts.
@@ -208,7 +208,8 @@ pub fn carry_out(
     onlookers.stop_drawing();
     let runs: Vec<Option<StoredRun>> =
         experiment.cells.iter().map(|cell| stored_run(cell, &folder.runs())).collect();
-    let experiment = analysed(experiment, &runs);
+    let visits: Vec<_> = runs.iter().map(|run| run.as_ref().map(OfVisit::whole)).collect();
+    let experiment = analysed(experiment, &visits);
     let experiment =
         Experiment { predictions: predictions_compared(&plan, &experiment, &runs), ..experiment };
     // The document comes before all drawings, so that no drawing can lose it.

@@ -3,7 +3,7 @@
 use crate::harness::{
     Finished, Folder, ceiling, root, run, signal, targets_file, turn, wait_until,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -164,6 +164,47 @@ fn a_result_that_changed_makes_a_finding_false() {
     assert_eq!(journal.remarks(0), [""; 0]);
     journal.replace("entry.toml", &first, "20000101T000000-deep");
     assert!(journal.remarks(3).contains(&"dangling".to_string()));
+}
+
+#[test]
+fn a_result_is_judged_again_from_its_small_file_alone() {
+    let journal = Journal::new("journal-small");
+    journal.new_entry();
+    let result = journal.file("results").join(journal.run(0));
+    let archive = result.join("runs.tar.zst");
+    let bytes = fs::metadata(&archive).unwrap().len();
+    assert!(bytes < 200_000, "{bytes}");
+    let again = || journal.say(&["check", "--json"]).record()["entries"][0]["again"].clone();
+    let whole = again();
+    assert_eq!(whole["runs"], json!({ "same": 6, "differ": 0, "cannot_be": 0 }));
+    fs::remove_dir_all(result.join("runs")).unwrap();
+    assert_eq!(again(), whole);
+    let said = journal.says(0, &["check"]).stdout;
+    assert!(said.contains("Judged again by this version, 6 of 6 runs and "), "{said}");
+    // Figures that only a record has are there without the runs.
+    fs::write(journal.file("notes.md"), "{{cells.one.p99_9}} {{cells.one.errors}}").unwrap();
+    assert_eq!(journal.remarks(0), ["no_answer"]);
+    // A figure that does not follow from the runs.
+    let document = result.join("experiment.json");
+    let was = fs::read_to_string(&document).unwrap();
+    let mut other: Value = serde_json::from_str(&was).unwrap();
+    let contrasts = other["contrasts"].as_array_mut().unwrap();
+    let rate = contrasts.iter_mut().find(|one| one["figure"] == "rate").unwrap();
+    rate["ratio"] = json!(7.5);
+    rate["conclusion"] = json!("less");
+    fs::write(&document, other.to_string()).unwrap();
+    let remarks = journal.remarks(3);
+    assert!(remarks.contains(&"rejudged".to_string()), "{remarks:?}");
+    assert!(remarks.contains(&"figures".to_string()), "{remarks:?}");
+    fs::write(&document, was).unwrap();
+    let mut bytes = fs::read(&archive).unwrap();
+    bytes.truncate(bytes.len() / 2);
+    fs::write(&archive, bytes).unwrap();
+    assert!(journal.remarks(2).contains(&"invalid".to_string()));
+    fs::remove_file(&archive).unwrap();
+    let said = journal.says(0, &["check"]).stdout;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("not kept, so it cannot be judged again"), "{said}");
 }
 
 #[test]

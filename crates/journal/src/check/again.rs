@@ -1,49 +1,93 @@
-//! Judges runs again, from their raw readings, with the rules of this version.
+//! Judges runs again, by the rules of this version, from what was read in their windows.
 
-use super::{Kind, Remark, remark};
-use crate::data::{StoredRun, unjudged};
+use super::{Again, Counts, Kind, Remark, remark};
+use crate::JournalError;
+use crate::data::StoredRun;
 use crate::folder::EntryFolder;
+use crate::remade::{self, Line, Outcome};
 use model::claim::Claim;
 use model::run::{Point, Record, Run};
 
-/// Runs of the chosen result, and runs that were added, whose gates or verdict change.
-pub fn check(entry: &EntryFolder) -> Vec<Remark> {
+/// The runs of the chosen result, what follows from them, and the runs that were added: what is the
+/// same, and remarks on the rest.
+pub fn check(entry: &EntryFolder) -> (Again, Vec<Remark>) {
+    let (mut again, mut remarks) = (Again::default(), Vec::new());
     // A result that is missing is reported with the entry; its added runs are there.
     let result = entry.chosen().unwrap_or_default();
-    let runs = match entry.all_runs(result.as_deref()) {
-        Ok(runs) => runs,
-        Err(error) => return vec![remark(entry, Kind::Invalid, "results", error.to_string())],
-    };
-    let (there, gone): (Vec<&StoredRun>, Vec<_>) =
-        runs.iter().partition(|kept| kept.path.symlink_metadata().is_ok());
-    let about_gone = (!gone.is_empty()).then(|| {
-        let why = format!("{} of {} runs are not kept with the result", gone.len(), runs.len());
-        remark(entry, Kind::NotJudged, "results", why)
+    let checked = result.map_or(Ok(()), |id| of_result(entry, &id, &mut again, &mut remarks));
+    let checked = checked.and_then(|()| {
+        let added = entry.added_runs()?;
+        for run in added.iter().filter(|run| run.is_there()) {
+            of_run(entry, &remade::again(entry, run), &mut again.runs, &mut remarks);
+        }
+        Ok(())
     });
-    there.into_iter().flat_map(|kept| of_run(entry, kept)).chain(about_gone).collect()
+    if let Err(error) = checked {
+        remarks.push(remark(entry, Kind::Invalid, "results", error.to_string()));
+    }
+    (again, remarks)
 }
 
-fn of_run(entry: &EntryFolder, kept: &StoredRun) -> Vec<Remark> {
-    let about = |more: &str| format!("{}{more}", kept.about);
-    match entry.whole_run(kept) {
-        Err(error) => vec![remark(entry, Kind::NotJudged, about(""), error.to_string())],
-        Ok(run) => {
-            if let Some(why) = unjudged(&run) {
-                return vec![remark(entry, Kind::NotJudged, about(""), why)];
-            }
-            let again = match entry.judged_again(kept, &run) {
-                Ok(again) => again,
-                Err(error) => {
-                    return vec![remark(entry, Kind::NotJudged, about(""), error.to_string())];
-                }
-            };
-            let verdict = verdicts(&run, &again);
-            let verdict = verdict.map(|why| remark(entry, Kind::Rejudged, about(""), why));
-            let gates = gates(&run.record, &again);
-            let gates = gates.map(|why| remark(entry, Kind::Gates, about(", gates"), why));
-            verdict.into_iter().chain(gates).collect()
+fn of_result(
+    entry: &EntryFolder,
+    id: &str,
+    again: &mut Again,
+    remarks: &mut Vec<Remark>,
+) -> Result<(), JournalError> {
+    let visits: Vec<StoredRun> = entry.visits(id)?.into_iter().flatten().collect();
+    let there = visits.iter().filter(|run| run.is_there()).count();
+    let not_kept = |why: String| remark(entry, Kind::NotJudged, "results", why);
+    match (there, visits.len()) {
+        (_, 0) => return Ok(()),
+        (0, _) => {
+            let why = "its runs are not kept, so it cannot be judged again".to_string();
+            remarks.push(not_kept(why));
+            return Ok(());
+        }
+        (there, all) if there < all => {
+            remarks.push(not_kept(format!(
+                "{} of {all} runs are not kept, so its figures cannot be made again",
+                all - there
+            )));
+        }
+        _ => {}
+    }
+    let result = remade::of_result(entry, id)?;
+    for run in result.runs.iter().flatten() {
+        of_run(entry, run, &mut again.runs, remarks);
+    }
+    if there == visits.len() {
+        for line in result.figures() {
+            again.figures.add(&line.outcome);
+            remarks.extend(of_figure(entry, line));
         }
     }
+    Ok(())
+}
+
+fn of_run(
+    entry: &EntryFolder,
+    again: &remade::Again,
+    counts: &mut Counts,
+    remarks: &mut Vec<Remark>,
+) {
+    counts.add(&again.line.outcome);
+    let about = &again.line.about;
+    if let Outcome::CannotBe { why } = &again.line.outcome {
+        remarks.push(remark(entry, Kind::NotJudged, about, why.clone()));
+    }
+    for (kind, why) in &again.changes {
+        let more = if *kind == Kind::Gates { ", gates" } else { "" };
+        remarks.push(remark(entry, *kind, format!("{about}{more}"), why.clone()));
+    }
+}
+
+/// A figure that is another one now. That it cannot be made again is said of its runs.
+fn of_figure(entry: &EntryFolder, line: Line) -> Option<Remark> {
+    let Outcome::Differs { now } = line.outcome else { return None };
+    let is_conclusion = line.about.ends_with(".conclusion");
+    let kind = if is_conclusion { Kind::Rejudged } else { Kind::Figures };
+    Some(remark(entry, kind, line.about, format!("{} in the document, {now} now", line.value)))
 }
 
 /// What differs in the verdict: the wall, or the claim on the rate.

@@ -1,6 +1,6 @@
 //! Checks one entry: its findings, predictions, expected walls and references.
 
-use super::{EntryChecked, Kind, Remark, Weight, remark};
+use super::{Again, EntryChecked, Kind, Remark, Weight, remark};
 use crate::entry::Status;
 use crate::folder::EntryFolder;
 use crate::language::{Condition, Decision, Fault, Figures, Path, Piece, Truth, Value, filled};
@@ -69,7 +69,7 @@ pub fn check(world: &World<'_>, entry: &EntryFolder) -> (EntryChecked, Vec<Remar
     // The statements of a superseded entry are history.
     remarks.retain(|one| !superseded || one.kind.weight() == Weight::Invalid);
     let (slug, title) = (entry.slug.clone(), entry.entry.title.clone());
-    (EntryChecked { slug, title, findings, predictions }, remarks)
+    (EntryChecked { slug, title, findings, predictions, again: Again::default() }, remarks)
 }
 
 fn judgement(text: String, condition: &Condition, decided: Result<Decision, Fault>) -> Judged {

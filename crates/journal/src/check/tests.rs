@@ -208,9 +208,9 @@ fn without_the_readings_of_the_server_a_run_is_not_judged_again() {
     let (readings, latencies) = (readings(), vec![]);
     let server_readings = readings.clone();
     let run = model::run::Run { record, readings, server_readings, latencies };
-    assert_eq!(crate::data::unjudged(&run), None);
+    assert_eq!(crate::data::unread(&run), None);
     let run = model::run::Run { server_readings: vec![], ..run };
-    assert!(crate::data::unjudged(&run).unwrap().contains("of the server's host are missing"));
+    assert!(crate::data::unread(&run).unwrap().contains("of the server's host are missing"));
 }
 
 #[test]
@@ -262,10 +262,11 @@ fn a_hostile_document_names_no_file_outside() {
 /// Such a run is held in memory with a part of its readings, and was judged with all of them.
 #[test]
 fn a_run_with_very_many_readings_is_judged_again_by_all_of_them() {
-    let folder = Folder::new("check-long");
-    let journal = Journal::open_or_make(&folder.0.join("journal")).unwrap();
+    let place = Folder::new("check-long");
+    let journal = Journal::open_or_make(&place.0.join("journal")).unwrap();
     let made = entry(&journal, "long", "", Some(of_rate(100.0, "6.1")));
     let kept = made.visits("20260101T000000-a").unwrap()[0].clone().unwrap();
+    let folder = made.result_path("20260101T000000-a").join("runs").join(&kept.name);
     let mut all = readings();
     // In one reading, which a part of them leaves out, all requests wait unread at the server.
     let samples = all.iter_mut().filter_map(|one| match &mut one.data {
@@ -311,16 +312,19 @@ fn a_run_with_very_many_readings_is_judged_again_by_all_of_them() {
             ("points.ndjson", String::new()),
             ("latencies.json", "[]".to_string()),
         ] {
-            fs::write(kept.path.join(name), text).unwrap();
+            fs::write(folder.join(name), text).unwrap();
         }
         let run = made.whole_run(&kept).unwrap();
         assert!(run.readings.len() < all.len() * 2 / 3, "{}", run.readings.len());
-        let again = made.judged_again(&kept, &run).unwrap();
+        let observed = made.observed(&kept, &run).unwrap();
+        let again = rejudge::again_from(run.record.clone(), &observed);
         assert!(again == live, "{:?}", crate::check::again::gates(&live, &again));
         let of_part = rejudge::again(live, Raw::from(&run));
         assert!(of_part != again, "a part of them says something else");
         let remarks = remarks(&journal);
-        let of_run = |one: &&Remark| one.about.contains("block 1");
+        let of_run = |one: &&Remark| {
+            one.about.contains("block 1") && matches!(one.kind, Kind::Rejudged | Kind::Gates)
+        };
         assert_eq!(remarks.iter().filter(of_run).collect::<Vec<_>>(), [] as [&Remark; 0]);
     }
 }

@@ -125,6 +125,24 @@ fn the_percentiles_of_a_point_are_those_of_its_distribution() {
     assert_ne!(run::again_of(point, &whole), point.latency_ns);
 }
 
+/// A distribution that was read back has the largest value as the end of its bucket.
+#[test]
+fn a_percentile_that_is_the_largest_value_is_the_same() {
+    let mut exact = model::histogram::Histogram::new();
+    exact.record_n(1_000_000, 500);
+    exact.record_n(31_778_177, 500);
+    let read = model::histogram::Histogram::from_buckets(exact.buckets()).unwrap();
+    assert!(read.summary(0).p99 > exact.summary(0).p99, "the test has a largest value in a bucket");
+    let mut point = crate::fixture::record(100.0).points.remove(0);
+    for censored in [0, 20] {
+        point.latency_ns = exact.summary(censored);
+        assert_eq!(run::again_of(&point, &read), point.latency_ns);
+        let was = point.latency_ns.p90.replace(31_000_000);
+        assert_ne!(run::again_of(&point, &read), point.latency_ns, "and no other value is");
+        point.latency_ns.p90 = was;
+    }
+}
+
 #[test]
 fn a_point_without_its_distribution_is_not_the_same() {
     let record = crate::fixture::record(100.0);

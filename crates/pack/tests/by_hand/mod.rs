@@ -1,7 +1,7 @@
 //! A small archive, and archives written by hand.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
-use pack::{File, Limits, Opened, Refused, SUMS, read, write};
+use pack::{Effort, File, Limits, Opened, Refused, SUMS, read, write};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::io::Write;
@@ -26,7 +26,8 @@ pub fn listed(files: &[(&str, &[u8])]) -> Vec<File> {
 pub fn made() -> Vec<u8> {
     let mut archive = Vec::new();
     let bytes = |file: &File| FILES.iter().find(|(path, _)| *path == file.path).unwrap().1;
-    let written = write(&mut archive, FOLDER, &listed(FILES), |file| Ok(bytes(file))).unwrap();
+    let written =
+        write(&mut archive, FOLDER, &listed(FILES), Effort::Quick, |file| Ok(bytes(file))).unwrap();
     assert_eq!((written.bytes, written.sha256), (archive.len() as u64, sum(&archive)));
     archive
 }

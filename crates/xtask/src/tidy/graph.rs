@@ -95,8 +95,10 @@ const ROOMS: &[Room] = &[
             "crates/judge",
             "crates/trials",
             "crates/store",
+            "crates/pack",
         ],
-        why: "the journal checks entries against kept results, and measures and draws nothing",
+        why: "the journal checks entries against kept results, whose runs are one archive, and \
+              measures and draws nothing",
     },
     Room {
         folder: "crates/report",

@@ -13,7 +13,7 @@ use report::Format;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use trials::experiment::analysed;
+use trials::experiment::{OfVisit, analysed};
 
 /// The document of an experiment in its folder.
 const DOCUMENT: &str = "experiment.json";
@@ -103,5 +103,6 @@ fn read(path: &Path) -> Result<Option<Experiment>, Failure> {
         };
         return Err(wrong(why.to_string()));
     }
-    Ok(Some(analysed(of, &kept)))
+    let visits: Vec<_> = kept.iter().map(|run| run.as_ref().map(OfVisit::whole)).collect();
+    Ok(Some(analysed(of, &visits)))
 }

@@ -5,7 +5,7 @@ use crate::ci::Ci;
 use crate::exit::{Code, Failure};
 use crate::screen::{style, to_stdout};
 use clap::Args;
-use journal::check::{Checked, Judged, Kind, Remark, Weight, check};
+use journal::check::{Again, Checked, Judged, Kind, Remark, Weight, check};
 use journal::language::Truth;
 use journal::{Journal, Listing};
 use plan::{CiOptions, Colour};
@@ -16,9 +16,10 @@ use serde_json::{Value, json};
 
 /// Checks entries against their results. What does not hold: findings whose condition is now false
 /// or undecided, or that the result of another entry with the same question contradicts; references
-/// that lead to nothing; missing successors; runs in which this version finds another wall. What is
-/// doubtful: changed gates, changed hosts of results that are compared, repeated questions, and
-/// missing answers. A wrong prediction or a wrong expected wall is a result.
+/// that lead to nothing; missing successors; runs in which this version finds another wall, and
+/// contrasts with another conclusion. What is doubtful: changed gates and figures, changed hosts of
+/// results that are compared, repeated questions, and missing answers. A wrong prediction or a
+/// wrong expected wall is a result.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 0 all holds, 2 an entry is not valid, 3 something does not hold or,
@@ -114,7 +115,8 @@ fn page(title: &str, checked: &Checked) -> Page {
         Some(Weight::Result) | None => (Tone::Good, "All holds"),
     };
     let findings = format!("{holding} of {} found to hold.", count(all, "finding", "findings"));
-    let banner = Banner { tone, text: text.to_string(), lines: vec![findings] };
+    let lines = [Some(findings), judged_again(checked)].into_iter().flatten().collect();
+    let banner = Banner { tone, text: text.to_string(), lines };
     let mut blocks = vec![Block::Banner(banner)];
     for weight in [Weight::Invalid, Weight::Failed, Weight::Doubtful, Weight::Result] {
         let of = checked.remarks.iter().filter(|one| one.kind.weight() == weight);
@@ -134,6 +136,20 @@ fn page(title: &str, checked: &Checked) -> Page {
     }
     let entries = count(checked.entries.len(), "entry", "entries");
     Page { title: title.to_string(), subtitle: format!("{entries} checked"), blocks }
+}
+
+/// What became of the runs that could be judged again; nothing where there are none.
+fn judged_again(checked: &Checked) -> Option<String> {
+    let Again { runs, figures } = checked.again();
+    let runs = (runs.all() > 0).then(|| {
+        let all = count(runs.all(), "run", "runs");
+        format!("{} of {all}", runs.same)
+    })?;
+    let figures = match figures.all() {
+        0 => String::new(),
+        _ => format!(" and {} of {}", figures.same, count(figures.all(), "figure", "figures")),
+    };
+    Some(format!("Judged again by this version, {runs}{figures} are the same."))
 }
 
 fn sentence(of: &Remark) -> String {

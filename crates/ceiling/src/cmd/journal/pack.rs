@@ -5,7 +5,7 @@ use super::words::{Archive, KeyFile, Place, SlugWord};
 use crate::exit::{Code, Failure};
 use crate::outputs::Replaced;
 use crate::screen::{style, to_stdout};
-use ::pack::{File as Listed, Written, total_bytes};
+use ::pack::{Effort, File as Listed, Written, total_bytes};
 use clap::Args;
 use journal::{Content, Contents, EntryFolder, Journal};
 use model::inventory::State;
@@ -149,7 +149,7 @@ fn write(command: &Pack, packing: &Packing) -> Result<Made, Failure> {
     let (mut archive, mut signed) = (None, None);
     let written = Replaced::open("-o", &path)?.write_with(|file| {
         let open = |listed: &Listed| File::open(packing.entry.path.join(&listed.path));
-        let made = ::pack::write(&mut *file, folder, &packing.files, open);
+        let made = ::pack::write(&mut *file, folder, &packing.files, Effort::Quick, open);
         archive = Some(made.map_err(io::Error::other)?);
         signed = command.key.as_ref().map(|key| signature::sign(&key.0, file));
         match &signed {

@@ -85,10 +85,9 @@ fn contents(entry: &EntryFolder, world: &World<'_>) -> Result<Contents, JournalE
     let plan = entry.plan()?.map(|text| plan::without_secrets(&text));
     let mut of = Contents { plan, ..Contents::default() };
     results(entry, world, &mut of)?;
-    for name in entry.runs()? {
-        let path = entry.path.join("runs").join(&name);
-        match entry.whole_run(&StoredRun { about: name.clone(), path }) {
-            Ok(run) => of.runs.push(Added { name, run }),
+    for kept in entry.added_runs()? {
+        match entry.whole_run(&kept) {
+            Ok(run) => of.runs.push(Added { name: kept.name, run }),
             Err(why) => of.complaints.push(why.to_string()),
         }
     }

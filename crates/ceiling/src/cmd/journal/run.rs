@@ -5,14 +5,16 @@ use crate::cmd::run::{RunOptions, carry_out};
 use crate::exit::{Code, Failure};
 use crate::screen::to_stderr;
 use clap::Args;
-use journal::{EntryFolder, Status};
+use journal::{EntryFolder, KeptRuns, Status};
+use model::units::show_bytes;
 use plan::values::ExperimentFolder;
 use std::fs;
 
 /// Runs plan.toml of an entry as `ceiling run` does, with the same options, and keeps the result in
 /// results/ of the entry under a new name. No result is overwritten. While it runs, the status of
 /// the entry is running; afterwards a planned entry is done, and any other status is restored.
-/// After an interrupt or a failed cell the old status is restored.
+/// After an interrupt or a failed cell the old status is restored. The runs are also kept in one
+/// small file, runs.tar.zst of the result, from which they are judged again without their readings.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: those of ceiling run: 0 all cells were measured, 3 a wall is not the
@@ -53,11 +55,17 @@ pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
     if command.options.dry_run {
         return ended();
     }
-    let was = entry.entry.status.clone();
+    let (was, before) = (entry.entry.status.clone(), entry.results()?);
+    let resumed = command.options.resume.as_ref().and_then(|folder| folder.file_name());
+    let resumed = resumed.map(|name| name.to_string_lossy().into_owned());
     if let Some(running) = meanwhile(&was) {
         entry.write_status(running.word())?;
     }
     let ended = ended();
+    let is_of_this = |id: &String| !before.contains(id) || resumed.as_ref() == Some(id);
+    for id in entry.results()?.iter().filter(|id| is_of_this(id)) {
+        keep_runs(&entry, id, command.options.quiet);
+    }
     let is_measured = matches!(ended, Ok(Code::Good | Code::Unmet));
     let is_new = matches!(was, Status::Planned | Status::Running);
     let status = if is_measured && is_new { Status::Done } else { was };
@@ -74,6 +82,22 @@ pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
         to_stderr(&format!("ceiling: the status is done; write the answer in {file}"));
     }
     ended
+}
+
+/// Keeps the runs of a result in one small file. Without it the result is there all the same.
+fn keep_runs(entry: &EntryFolder, id: &str, is_quiet: bool) {
+    match entry.keep_runs(id) {
+        Ok(KeptRuns { runs: 0, .. }) => {}
+        Ok(kept) if !is_quiet => to_stderr(&format!(
+            "ceiling: {} runs are kept in {}, {}; left out: {}",
+            kept.runs,
+            kept.path.display(),
+            show_bytes(kept.bytes as f64),
+            kept.left_out.join("; ")
+        )),
+        Ok(_) => {}
+        Err(why) => to_stderr(&format!("ceiling: the runs are not kept in one file: {why}")),
+    }
 }
 
 /// The status while the plan runs; `None` if the status stays. A superseded entry names the entry

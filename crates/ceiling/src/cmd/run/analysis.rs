@@ -8,7 +8,7 @@ use model::run::Run;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
-use trials::experiment::{Visited, enough};
+use trials::experiment::{OfVisit, Visited, enough};
 
 /// What a run says for the analysis.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +52,7 @@ impl<'a> Looks<'a> {
                 let known = |run: &Run| Known {
                     figures: figures(&run.record),
                     bounds: bounds(&run.record),
-                    conditions: judge::conditions(run),
+                    conditions: OfVisit::whole(run).conditions,
                 };
                 self.known.insert(run.clone(), read.as_ref().map(known).unwrap_or_default());
             }
