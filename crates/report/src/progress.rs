@@ -124,7 +124,7 @@ fn place(info: &LevelInfo) -> String {
 }
 
 /// Whole seconds, minutes or hours.
-fn time(seconds: f64) -> String {
+pub(crate) fn time(seconds: f64) -> String {
     match seconds.max(0.0).round() as u64 {
         s if s < 100 => format!("{s}s"),
         s if s < 6000 => format!("{}m{:02}s", s / 60, s % 60),

@@ -4,6 +4,7 @@ use super::visited::{counted_visits, point_of};
 use super::visits::{axis_of, title, value_of};
 use crate::axis::shown;
 use crate::page::{Banner, Mark, Tone};
+use crate::progress::time;
 use crate::wording::{band, change, change_within, mark_of, plural, sentence};
 use figures::visit::{bounds, is_nothing, is_nothing_of_tool};
 use model::claim::Claim;
@@ -75,7 +76,8 @@ fn than(one: &Contrast, base: &str) -> String {
 }
 
 fn conclusion_words(of: &Experiment, design: &Design) -> String {
-    match main(of, design)[..] {
+    let main = main(of, design);
+    let said = match main[..] {
         [] => alone(of, design),
         [one] => pair(one, design),
         ref few if few.len() <= NAMED_MAX => {
@@ -84,7 +86,25 @@ fn conclusion_words(of: &Experiment, design: &Design) -> String {
             format!("Against {}{by}: {}.", design.baseline, parts.join("; "))
         }
         ref many => counted(many, design),
+    };
+    match deciding(of, design, &main) {
+        Some(time) => format!("{said} {time}"),
+        None => said,
     }
+}
+
+/// How long those blocks take that would probably decide what is undecided, at the pace of the
+/// visits so far.
+fn deciding(of: &Experiment, design: &Design, main: &[&Contrast]) -> Option<String> {
+    let is_open = |one: &&&Contrast| {
+        one.conclusion == Some(Conclusion::Undecided) && !one.below_floor && one.ratio.is_some()
+    };
+    let blocks = main.iter().filter(is_open).filter_map(|one| one.more_blocks).max()?;
+    let is_made = |cell: &&CellResult| !matches!(cell.fate, Fate::NotReached);
+    let visits = of.cells.iter().filter(is_made).count();
+    let visit_s = of.took_s.filter(|_| visits > 0)? / visits as f64;
+    let more_s = visit_s * design.cells.len() as f64 * blocks as f64;
+    Some(format!("{} would take about {}.", plural(blocks, "more block"), time(more_s)))
 }
 
 fn ended(why: Ended, design: &Design) -> String {
@@ -416,6 +436,24 @@ mod tests {
         assert!(banner.lines[1].starts_with("Gates struck the rate of 1 of 6 visits (rfs 1)"));
         let not_made = "Not made, because the experiment was ended: 1 of 6 visits";
         assert!(banner.lines[2].starts_with(not_made));
+    }
+
+    #[test]
+    fn an_undecided_experiment_says_how_long_the_blocks_take_that_decide_it() {
+        let (mut of, runs) = fixtures::blocks();
+        let design = of.design.clone().unwrap();
+        let (cells, visits) = (design.cells.len() as u64, of.cells.len() as u64);
+        let undecided = contrast("rps", Some(Conclusion::Undecided), 1.1);
+        of.contrasts = vec![undecided.clone()];
+        of.ended = None;
+        let text = |of: &Experiment| banner(of, &design, &runs).text;
+        assert!(text(&of).ends_with("would probably decide it."), "its time is not known");
+        // 100 s for each visit, and seven blocks more.
+        of.took_s = Some(visits as f64 * 100.0);
+        let said = format!(" 7 more blocks would take about {}.", time((7 * cells * 100) as f64));
+        assert!(text(&of).ends_with(&said), "{}", text(&of));
+        of.contrasts = vec![Contrast { below_floor: true, ..undecided }];
+        assert!(!text(&of).contains("would take"), "no blocks decide it");
     }
 
     #[test]
