@@ -49,6 +49,8 @@ pub struct Entry {
 pub enum Status {
     /// It has not been measured yet.
     Planned,
+    /// Its figures are predicted, for hosts that were not at hand, and it has not been measured.
+    Predicted,
     /// It is being measured, or was when `ceiling journal run` ended early.
     Running,
     /// It was measured.
@@ -66,6 +68,7 @@ impl Status {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Planned => "planned",
+            Self::Predicted => "predicted",
             Self::Running => "running",
             Self::Done => "done",
             Self::Superseded { .. } => "superseded",
@@ -205,6 +208,12 @@ fn status(raw: &EntryText) -> Result<Status, String> {
     let by = raw.superseded_by.as_deref();
     match (raw.status.as_str(), by) {
         ("planned", None) => Ok(Status::Planned),
+        ("predicted", None) => match &raw.hypothesis {
+            Some(hypothesis) if !hypothesis.prediction.is_empty() => Ok(Status::Predicted),
+            _ => Err("status is predicted, and there is no prediction; for example \
+                      [[hypothesis.prediction]] with condition = \"cells.many.rate > 4M\""
+                .to_string()),
+        },
         ("running", None) => Ok(Status::Running),
         ("done", None) => Ok(Status::Done),
         ("superseded", Some(by)) => {
@@ -214,13 +223,13 @@ fn status(raw: &EntryText) -> Result<Status, String> {
         ("superseded", None) => Err("status is superseded, and superseded_by does not say by \
                                      which entry; for example superseded_by = \"gzip-again\""
             .to_string()),
-        ("planned" | "running" | "done", Some(_)) => Err(format!(
+        ("planned" | "predicted" | "running" | "done", Some(_)) => Err(format!(
             "superseded_by belongs to status = \"superseded\", and status is \"{}\"",
             raw.status
         )),
         (other, _) => Err(format!(
-            "status '{other}' is not one of planned, running, done and superseded; for example \
-             status = \"planned\""
+            "status '{other}' is not one of planned, predicted, running, done and superseded; for \
+             example status = \"planned\""
         )),
     }
 }

@@ -67,7 +67,7 @@ impl Skeleton {
 title = {title}
 date = {date}
 tags = []
-status = {status}        # planned, running, done or superseded
+status = {status}        # planned, predicted, running, done or superseded
 # superseded_by = "SLUG"  # with status = "superseded"
 question = {question}
 {source}# answer = "One line, when it is known."

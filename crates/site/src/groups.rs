@@ -7,7 +7,7 @@ use crate::{Listed, Site};
 use std::collections::BTreeSet;
 
 /// The words for the status of an entry, in the order of its life.
-pub const STATUSES: [&str; 4] = ["planned", "running", "done", "superseded"];
+pub const STATUSES: [&str; 5] = ["planned", "predicted", "running", "done", "superseded"];
 
 /// The page.
 pub fn page(frame: Frame<'_>, site: &Site) -> Vec<u8> {

@@ -41,7 +41,7 @@ fn what_is_wrong_is_told_with_what_is_accepted() {
         ("2026-11-23", "\"yesterday\"", "for example date = 2026-11-23"),
         ("2026-11-23", "2026-11-23T10:00:00Z", "for example date = 2026-11-23"),
         ("lesson =", "leson =", "line 9: unknown field `leson`, expected one of `schema`"),
-        ("\"done\"", "\"finished\"", "planned, running, done and superseded"),
+        ("\"done\"", "\"finished\"", "planned, predicted, running, done and superseded"),
         ("\"done\"", "\"superseded\"", "superseded_by does not say"),
         ("lesson =", "superseded_by =", "superseded_by belongs to status"),
         ("\"S1\"", "\"S99\"", "'S99' of cell 'free' is not a wall"),
@@ -57,6 +57,17 @@ fn what_is_wrong_is_told_with_what_is_accepted() {
         assert!(error.contains(said), "{to}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
+}
+
+#[test]
+fn an_entry_is_predicted_only_with_a_prediction() {
+    let predicted = WHOLE.replace("\"done\"", "\"predicted\"");
+    assert_eq!(Entry::parse(&predicted).unwrap().status, Status::Predicted);
+    let begin = predicted.find("[[hypothesis.prediction]]").unwrap();
+    let end = predicted.find("[[finding]]").unwrap();
+    let without = format!("{}{}", &predicted[..begin], &predicted[end..]);
+    let why = Entry::parse(&without).unwrap_err();
+    assert!(why.contains("status is predicted, and there is no prediction"), "{why}");
 }
 
 #[test]

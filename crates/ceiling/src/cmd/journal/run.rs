@@ -12,7 +12,8 @@ use std::fs;
 
 /// Runs plan.toml of an entry as `ceiling run` does, with the same options, and keeps the result in
 /// results/ of the entry under a new name. No result is overwritten. While it runs, the status of
-/// the entry is running; afterwards a planned entry is done, and any other status is restored.
+/// the entry is running; afterwards a planned or predicted entry is done, and any other status is
+/// restored.
 /// After an interrupt or a failed cell the old status is restored. The runs are also kept in one
 /// small file, runs.tar.zst of the result, from which they are judged again without their readings.
 #[derive(Debug, Args)]
@@ -67,7 +68,7 @@ pub fn run(mut command: RunEntry) -> Result<Code, Failure> {
         keep_runs(&entry, id, command.options.quiet);
     }
     let is_measured = matches!(ended, Ok(Code::Good | Code::Unmet));
-    let is_new = matches!(was, Status::Planned | Status::Running);
+    let is_new = matches!(was, Status::Planned | Status::Predicted | Status::Running);
     let status = if is_measured && is_new { Status::Done } else { was };
     let written = entry.write_status(status.word());
     if let (Err(why), Err(_)) = (&written, &ended) {
@@ -105,7 +106,9 @@ fn keep_runs(entry: &EntryFolder, id: &str, is_quiet: bool) {
 fn meanwhile(was: &Status) -> Option<Status> {
     match was {
         Status::Superseded { .. } => None,
-        Status::Planned | Status::Running | Status::Done => Some(Status::Running),
+        Status::Planned | Status::Predicted | Status::Running | Status::Done => {
+            Some(Status::Running)
+        }
     }
 }
 
