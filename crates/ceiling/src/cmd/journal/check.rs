@@ -141,6 +141,10 @@ fn page(title: &str, checked: &Checked) -> Page {
 /// What became of the runs that could be judged again; nothing where there are none.
 fn judged_again(checked: &Checked) -> Option<String> {
     let Again { runs, figures } = checked.again();
+    let open = match runs.cannot_be + figures.cannot_be {
+        0 => String::new(),
+        open => format!("; {open} cannot be judged from what is kept"),
+    };
     let runs = (runs.all() > 0).then(|| {
         let all = count(runs.all(), "run", "runs");
         format!("{} of {all}", runs.same)
@@ -149,7 +153,7 @@ fn judged_again(checked: &Checked) -> Option<String> {
         0 => String::new(),
         _ => format!(" and {} of {}", figures.same, count(figures.all(), "figure", "figures")),
     };
-    Some(format!("Judged again by this version, {runs}{figures} are the same."))
+    Some(format!("Judged again by this version, {runs}{figures} are the same{open}."))
 }
 
 fn sentence(of: &Remark) -> String {
