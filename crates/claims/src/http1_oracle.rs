@@ -3,7 +3,7 @@
 
 use wire::Shapes;
 use wire::http1::{HEAD_BYTES_MAX, Http1};
-use wire::response::{Expect, ProtocolError, Response};
+use wire::response::{Expect, Outcome, ProtocolError, Response};
 use wire::session::Session;
 
 /// What the RFC makes of a text.
@@ -48,7 +48,8 @@ pub fn hold(input: &[u8]) {
 /// The first response as our session reads it, at the end of the connection too.
 fn ours(input: &[u8], expect: Expect) -> Result<Option<Response>, ProtocolError> {
     let (mut session, mut rest) = (Http1::new(), input);
-    match session.receive(&mut rest, expect, &mut Shapes::new(), &mut ())? {
+    let outcome = session.receive(&mut rest, expect, &mut Shapes::new(), &mut ())?;
+    match outcome.and_then(Outcome::response) {
         Some(response) => Ok(Some(response)),
         None => session.end(),
     }

@@ -3,7 +3,7 @@
 use arbitrary::{Arbitrary, Unstructured};
 use wire::Shapes;
 use wire::http1::Http1;
-use wire::response::{Expect, ProtocolError, Response};
+use wire::response::{Expect, Outcome, ProtocolError, Response};
 use wire::session::{Session, Witness};
 
 /// Keeps bodies, one after the other.
@@ -28,7 +28,8 @@ fn responses(
     for piece in input.chunks(piece_max) {
         let mut piece = piece;
         while !piece.is_empty() {
-            responses.extend(session.receive(&mut piece, expect, shapes, &mut bodies)?);
+            let outcome = session.receive(&mut piece, expect, shapes, &mut bodies)?;
+            responses.extend(outcome.and_then(Outcome::response));
         }
     }
     responses.extend(session.end()?);

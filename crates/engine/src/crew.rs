@@ -310,7 +310,7 @@ fn run_member(
         DriverKind::Uring => place.carry(Uring::new(job, slots)),
         DriverKind::Epoll => place.carry(Epoll::new(job, slots)),
         // Without sockets there is nothing to encrypt.
-        DriverKind::Null => place.run(Null::new::<Http1>(job, slots)),
+        DriverKind::Null => place.run(Null::new(job, slots)),
         DriverKind::Sim => drop(ready.send(Err(StartError::NotLive))),
     }
 }

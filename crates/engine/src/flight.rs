@@ -1,14 +1,14 @@
 //! Requests in flight, with the stamps that make their latency.
 //!
 //! Requests that were sent together share their stamps, so they are kept as one batch with a count.
-//! Each connection has a queue of batches. Where responses come back in order, as in HTTP/1.1 (RFC
-//! 9112 section 9.3), only its front is used. Where they come in any order, each request is its own
-//! batch, found by its number. The memory of all queues is taken at the start.
+//! Where responses come back in order, as in HTTP/1.1 (RFC 9112 section 9.3), each connection has a
+//! queue of batches, of which only the front is used. Where they come in any order, each request is
+//! its own batch, at the place that its session gave it. The memory of all is taken at the start.
 //!
 //! Hot: runs for every request.
 
 use crate::driver::SlotId;
-use wire::session::RequestId;
+use wire::session::{RequestId, ResponseOrder};
 
 /// Requests sent together on one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,8 +23,6 @@ pub struct Batch {
     pub count: u32,
     /// Which part of which level they were sent in.
     pub epoch: u32,
-    /// Number, on its connection, of the one that was sent first; [`Flights::push`] sets it.
-    pub number: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,27 +30,27 @@ struct Queue {
     first: u32,
     batches: u32,
     requests: u32,
-    /// Requests sent on this connection, modulo 2^32.
-    sent: u32,
 }
 
-/// The queues of all connections of one worker.
+/// The requests of all connections of one worker.
 #[derive(Debug)]
 pub struct Flights {
     batches: Vec<Batch>,
     queues: Vec<Queue>,
-    depth: u32,
+    places: u32,
+    order: ResponseOrder,
 }
 
 impl Flights {
-    /// Takes memory for `slots` connections with up to `depth` requests each.
-    pub fn new(slots: u32, depth: u32) -> Self {
-        assert!(depth >= 1);
-        let batches = slots as usize * depth as usize;
+    /// Takes memory for `slots` connections with so many places for requests each.
+    pub fn new(slots: u32, places: u32, order: ResponseOrder) -> Self {
+        assert!(places >= 1);
+        let batches = slots as usize * places as usize;
         Self {
             batches: vec![Batch::default(); batches],
             queues: vec![Queue::default(); slots as usize],
-            depth,
+            places,
+            order,
         }
     }
 
@@ -65,53 +63,90 @@ impl Flights {
     #[inline]
     fn index(&self, slot: SlotId, nth: u32) -> usize {
         let offset = self.queues[slot as usize].first + nth;
-        let wrapped = if offset >= self.depth { offset - self.depth } else { offset };
-        slot as usize * self.depth as usize + wrapped as usize
+        let wrapped = if offset >= self.places { offset - self.places } else { offset };
+        slot as usize * self.places as usize + wrapped as usize
+    }
+
+    /// The place of a request among those of all connections.
+    #[inline]
+    fn place(&self, slot: SlotId, request: RequestId) -> usize {
+        match request {
+            RequestId::Oldest => self.index(slot, 0),
+            RequestId::At(place) => slot as usize * self.places as usize + place as usize,
+        }
     }
 
     /// The oldest requests of a connection.
-    #[inline]
+    // Cold: without order all of its requests are looked at.
     pub fn oldest(&self, slot: SlotId) -> Option<&Batch> {
-        let has_batches = self.queues[slot as usize].batches > 0;
-        has_batches.then(|| &self.batches[self.index(slot, 0)])
+        match self.order {
+            ResponseOrder::OfRequests => self.of(slot, RequestId::Oldest),
+            ResponseOrder::Any => self.batches(slot).min_by_key(|batch| batch.sent_ns),
+        }
     }
 
     /// The batch that contains a request of a connection, if that request is in flight.
     #[inline]
     pub fn of(&self, slot: SlotId, request: RequestId) -> Option<&Batch> {
-        match request {
-            RequestId::Oldest => self.oldest(slot),
-            RequestId::Number(number) => self.batches(slot).find(|batch| batch.number == number),
-        }
+        let batch = &self.batches[self.place(slot, request)];
+        let is_there = match request {
+            RequestId::Oldest => self.queues[slot as usize].batches > 0,
+            RequestId::At(_) => batch.count > 0,
+        };
+        is_there.then_some(batch)
     }
 
-    /// All batches of a connection, the oldest first.
+    /// All batches of a connection; in order, the oldest first.
     pub fn batches(&self, slot: SlotId) -> impl Iterator<Item = &Batch> {
-        let batches = self.queues[slot as usize].batches;
-        (0..batches).map(move |nth| &self.batches[self.index(slot, nth)])
+        self.requests(slot).map(|(_, batch)| batch)
     }
 
-    /// Adds requests that were just sent. There must be room: at most `depth` in flight.
+    /// All batches of a connection, with what each answers to.
+    pub fn requests(&self, slot: SlotId) -> impl Iterator<Item = (RequestId, &Batch)> {
+        let nths = match self.order {
+            ResponseOrder::OfRequests => self.queues[slot as usize].batches,
+            ResponseOrder::Any => self.places,
+        };
+        let requests = (0..nths).map(move |nth| match self.order {
+            ResponseOrder::OfRequests => (RequestId::Oldest, &self.batches[self.index(slot, nth)]),
+            ResponseOrder::Any => {
+                let request = RequestId::At(nth);
+                (request, &self.batches[self.place(slot, request)])
+            }
+        });
+        requests.filter(|(_, batch)| batch.count > 0)
+    }
+
+    /// Adds requests that were just sent, behind all others. There must be room.
     #[inline]
     pub fn push(&mut self, slot: SlotId, batch: Batch) {
         let queue = self.queues[slot as usize];
-        assert!(batch.count >= 1 && queue.requests + batch.count <= self.depth);
+        assert!(batch.count >= 1 && queue.requests + batch.count <= self.places);
         let index = self.index(slot, queue.batches);
-        self.batches[index] = Batch { number: queue.sent, ..batch };
+        self.put(slot, index, batch);
+    }
+
+    /// Adds a request that was just sent, at a place that is free.
+    #[inline]
+    pub fn push_at(&mut self, slot: SlotId, place: u32, batch: Batch) {
+        let index = self.place(slot, RequestId::At(place));
+        assert!(batch.count == 1 && place < self.places && self.batches[index].count == 0);
+        self.put(slot, index, batch);
+    }
+
+    #[inline]
+    fn put(&mut self, slot: SlotId, index: usize, batch: Batch) {
+        self.batches[index] = batch;
         let queue = &mut self.queues[slot as usize];
-        queue.sent = queue.sent.wrapping_add(batch.count);
         queue.batches += 1;
         queue.requests += batch.count;
     }
 
-    /// The first `count` requests of the batch that contains a request got their responses; `next`
+    /// The first `count` requests of the batch that contains a request have their outcomes; `next`
     /// is the tape position of the request after them.
     #[inline]
     pub fn land(&mut self, slot: SlotId, request: RequestId, count: u32, next: u32) {
-        if let RequestId::Number(number) = request {
-            self.bring_forward(slot, number);
-        }
-        let index = self.index(slot, 0);
+        let index = self.place(slot, request);
         let batch = &mut self.batches[index];
         batch.count -= count;
         batch.position = next;
@@ -120,38 +155,17 @@ impl Flights {
         queue.requests -= count;
         if batch_is_over {
             queue.batches -= 1;
-            queue.first = if queue.first + 1 == self.depth { 0 } else { queue.first + 1 };
+            if request == RequestId::Oldest {
+                queue.first = if queue.first + 1 == self.places { 0 } else { queue.first + 1 };
+            }
         }
     }
 
-    /// Moves a batch to the front of its queue, past the batches before it, which are few.
-    fn bring_forward(&mut self, slot: SlotId, number: u32) {
-        let nth = self.batches(slot).position(|batch| batch.number == number);
-        for nth in (0..nth.unwrap_or(0) as u32).rev() {
-            let (one, other) = (self.index(slot, nth), self.index(slot, nth + 1));
-            self.batches.swap(one, other);
-        }
-    }
-
-    /// A connection was opened again: its requests are counted from 0, and those that are still in
-    /// flight, because they are to be sent again, are its first.
-    pub fn restart(&mut self, slot: SlotId) {
-        let mut number = 0;
-        for nth in 0..self.queues[slot as usize].batches {
-            let index = self.index(slot, nth);
-            self.batches[index].number = number;
-            number += self.batches[index].count;
-        }
-        self.queues[slot as usize].sent = number;
-    }
-
-    /// Removes the oldest batch of a connection.
+    /// Removes a batch of a connection; in order, the oldest one.
     pub fn pop_batch(&mut self, slot: SlotId) -> Option<Batch> {
-        let batch = *self.oldest(slot)?;
-        let queue = &mut self.queues[slot as usize];
-        queue.batches -= 1;
-        queue.requests -= batch.count;
-        queue.first = if queue.first + 1 == self.depth { 0 } else { queue.first + 1 };
+        let (request, batch) =
+            self.requests(slot).map(|(request, batch)| (request, *batch)).next()?;
+        self.land(slot, request, batch.count, batch.position);
         Some(batch)
     }
 }
@@ -167,7 +181,7 @@ mod tests {
         #[test]
         fn queues_keep_order(steps in prop::collection::vec((0u32..3, 0u32..4, 1u32..6), 1..200)) {
             const DEPTH: u32 = 7;
-            let mut flights = Flights::new(3, DEPTH);
+            let mut flights = Flights::new(3, DEPTH, ResponseOrder::OfRequests);
             let mut plain: [VecDeque<(u64, u32)>; 3] = Default::default();
             let mut clock = 0;
             for (slot, action, count) in steps {
@@ -199,33 +213,37 @@ mod tests {
             }
         }
 
-        /// Requests that are answered in any order behave like a plain list.
+        /// Requests that are answered in any order are found at their places.
         #[test]
-        fn numbers_find_their_request(
-            steps in prop::collection::vec((0u32..2, 0usize..7), 1..200)
+        fn places_keep_their_request(
+            steps in prop::collection::vec((0u32..2, 0u32..7), 1..200)
         ) {
-            const DEPTH: u32 = 7;
-            let mut flights = Flights::new(2, DEPTH);
-            let mut plain: [(u32, Vec<(u32, u64)>); 2] = Default::default();
-            for (clock, (slot, nth)) in steps.into_iter().enumerate() {
-                let (sent, waiting) = &mut plain[slot as usize];
-                if nth < waiting.len() {
-                    let (number, sent_ns) = waiting.remove(nth);
-                    let request = RequestId::Number(number);
-                    let found = flights.of(slot, request).map(|batch| batch.sent_ns);
-                    prop_assert_eq!(found, Some(sent_ns));
-                    flights.land(slot, request, 1, 0);
-                    prop_assert_eq!(flights.of(slot, request), None);
-                } else if waiting.len() < DEPTH as usize {
-                    let sent_ns = clock as u64;
-                    flights.push(slot, Batch { sent_ns, count: 1, ..Batch::default() });
-                    waiting.push((*sent, sent_ns));
-                    *sent += 1;
+            const PLACES: u32 = 7;
+            let mut flights = Flights::new(2, PLACES, ResponseOrder::Any);
+            let mut plain = [[None; PLACES as usize]; 2];
+            for (clock, (slot, place)) in steps.into_iter().enumerate() {
+                let (request, sent_ns) = (RequestId::At(place), clock as u64);
+                match plain[slot as usize][place as usize].take() {
+                    Some(sent_ns) => {
+                        let found = flights.of(slot, request).map(|batch| batch.sent_ns);
+                        prop_assert_eq!(found, Some(sent_ns));
+                        flights.land(slot, request, 1, 0);
+                    }
+                    None => {
+                        let batch = Batch { sent_ns, count: 1, ..Batch::default() };
+                        flights.push_at(slot, place, batch);
+                        plain[slot as usize][place as usize] = Some(sent_ns);
+                    }
                 }
-                let batches: Vec<_> =
-                    flights.batches(slot).map(|batch| (batch.number, batch.sent_ns)).collect();
-                prop_assert_eq!(&batches, &*waiting);
-                prop_assert_eq!(flights.on(slot), waiting.len() as u32);
+                let sent: Vec<u64> = plain[slot as usize].iter().flatten().copied().collect();
+                let found: Vec<_> = flights.batches(slot).map(|batch| batch.sent_ns).collect();
+                let oldest = flights.oldest(slot).map(|batch| batch.sent_ns);
+                prop_assert_eq!(oldest, sent.iter().min().copied());
+                prop_assert_eq!((flights.on(slot) as usize, &found), (sent.len(), &sent));
+            }
+            for slot in 0..2 {
+                while flights.pop_batch(slot).is_some() {}
+                prop_assert_eq!(flights.on(slot), 0);
             }
         }
     }

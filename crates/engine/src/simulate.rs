@@ -9,6 +9,8 @@ pub mod host;
 pub mod server;
 pub mod world;
 
+use crate::driver::Driver;
+use crate::driver::sim::streams::{StreamFaults, Streams};
 use crate::driver::sim::{BEGIN_NS, Faults, Sim, Witness};
 use crate::job::{Job, Order, Pace};
 use crate::recorder::road;
@@ -21,6 +23,8 @@ use model::tick::{Connections, Counters, Loop, Phase, Starts, TargetTally, Tick,
 use rtrb::RingBuffer;
 use std::sync::Arc;
 use wire::http1::Http1;
+use wire::http2::Http2;
+use wire::session::Session;
 
 /// Durations of the level, virtual nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -105,23 +109,38 @@ pub fn window_begin_ns(level: &Level) -> u64 {
 }
 
 /// Runs one level against a server with faults, and shows each tick as it comes.
-pub fn simulate_seen(
+pub fn simulate_seen(job: &Job, level: Level, faults: Faults, see: impl FnMut(&Tick)) -> Account {
+    let driver = Sim::new(job, slots_of(&level), faults);
+    run::<_, Http1>(job, level, driver, |driver| driver.witness, see)
+}
+
+/// Runs one level of HTTP/2 against a server with faults, which are drawn from the job's seed.
+pub fn simulate_streams(job: &Job, level: Level, faults: StreamFaults) -> Account {
+    let driver = Streams::new(job, slots_of(&level), faults);
+    run::<_, Http2>(job, level, driver, |driver| driver.witness, |_| {})
+}
+
+fn slots_of(level: &Level) -> u32 {
+    level.connections.max(level.connections_max)
+}
+
+fn run<D: Driver, S: Session>(
     job: &Job,
     level: Level,
-    faults: Faults,
+    driver: D,
+    witness: impl Fn(&D) -> Witness,
     mut see: impl FnMut(&Tick),
 ) -> Account {
     let (recorder, mut feed) = road(0, job.routes.len());
     let (mut orders, orders_out) = RingBuffer::new(8);
-    let slots = level.connections.max(level.connections_max);
-    let driver = Sim::new(job, slots, faults);
-    let mut worker = Worker::<_, Http1>::new(job, slots, 0, driver, recorder, orders_out);
+    let slots = slots_of(&level);
+    let mut worker = Worker::<_, S>::new(job, slots, 0, driver, recorder, orders_out);
     let mut account = Account::default();
     let mut sums = ByDist::<Histogram>::default();
-    let mut script = script(job, level, crate::driver::Driver::now_ns(worker.driver()));
+    let mut script = script(job, level, worker.driver().now_ns());
     let mut is_over = false;
     while !is_over {
-        let now_ns = crate::driver::Driver::now_ns(worker.driver());
+        let now_ns = worker.driver().now_ns();
         while script.last().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
             let (_, order) = script.pop().expect("not empty");
             orders.push(order).expect("few orders");
@@ -155,10 +174,10 @@ pub fn simulate_seen(
         });
     }
     account.last_fate_ns = account.last_fate_ns.saturating_sub(window_begin_ns(&level));
-    account.witness = worker.driver().witness;
-    let begin_ns = crate::driver::Driver::now_ns(worker.driver());
+    account.witness = witness(worker.driver());
+    let begin_ns = worker.driver().now_ns();
     let end_ns = begin_ns + if level.life.hold.is_some() { AFTER_NS } else { 0 };
-    while crate::driver::Driver::now_ns(worker.driver()) < end_ns {
+    while worker.driver().now_ns() < end_ns {
         worker.turn();
         feed.drain(|tick| account.begun_after += tick.turnover.begun);
     }
@@ -174,7 +193,7 @@ pub fn simulate_seen(
 
 /// The orders of a level and when they are given, the last one first.
 fn script(job: &Job, level: Level, begin_ns: u64) -> Vec<(u64, Order)> {
-    let slots = level.connections.max(level.connections_max);
+    let slots = slots_of(&level);
     let warm_ns = begin_ns + level.connect_ns;
     let window_ns = warm_ns + level.warmup_ns;
     let (connections, depth) = (level.connections, level.depth);

@@ -112,7 +112,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         let stream =
             |slot: SlotId| (shard.number(u64::from(slot)) % u64::from(job.tape.period())) as u32;
         let fresh = |slot| Stream {
-            session: S::default(),
+            session: S::for_depth(1),
             is_stream: false,
             is_counted: false,
             last: None,
@@ -430,11 +430,12 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         }
     }
 
+    // Cold: once for each connection.
     fn opened(&mut self, slot: SlotId, at_ns: u64) {
         let connected_ns = self.driver.connected_ns(slot, at_ns);
         self.pool.opened(slot, connected_ns, &mut self.recorder.tick);
         let stream = self.pool.state(slot);
-        stream.session = S::default();
+        stream.session.begin(&mut Vec::new());
         stream.is_stream = false;
         let span = self.tape.span(stream.seen.stream, 1);
         self.driver.send(slot, span, Ahead::Nothing);

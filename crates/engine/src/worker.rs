@@ -18,10 +18,12 @@ mod open;
 mod responses;
 mod retry;
 mod starts;
+mod writes;
 
 use self::level::{Stage, Window};
 use self::open::{Margin, Release};
 use self::starts::{StartEnd, Starts};
+use self::writes::Writes;
 use crate::alarms::Alarms;
 use crate::checks::Checks;
 use crate::driver::{Ahead, Driver, Event, Sending, SlotId};
@@ -42,7 +44,7 @@ use model::tick::ErrorClass;
 use rtrb::Consumer;
 use std::sync::Arc;
 use wire::http1::Http1;
-use wire::session::{ResponseOrder, Session};
+use wire::session::{RequestId, ResponseOrder, Session};
 use wire::tape::Tape;
 
 /// Length of a tick, nanoseconds.
@@ -96,13 +98,13 @@ struct Requester<S> {
     served: u64,
     /// When a scan first saw it send a request that has its response already, and `responses` then.
     blocked: Option<(u64, u64)>,
-    /// Receiving side of the protocol.
+    /// The protocol on it.
     session: S,
 }
 
 impl<S: Session> Requester<S> {
     /// For a slot that was never open; its requests start at this tape position.
-    fn new(position: u32) -> Self {
+    fn new(position: u32, depth: u32) -> Self {
         Self {
             sending: false,
             sent_in: 0,
@@ -115,7 +117,7 @@ impl<S: Session> Requester<S> {
             heard_ns: 0,
             served: 0,
             blocked: None,
-            session: S::default(),
+            session: S::for_depth(depth),
         }
     }
 }
@@ -126,6 +128,8 @@ pub struct Worker<D, S: Session = Http1> {
     tape: Arc<Tape>,
     memories: Vec<S::Memory>,
     checks: Checks,
+    /// What sessions write.
+    writes: Writes,
     tally: Tally,
     samples: Samples,
     slowest: Slowest,
@@ -192,19 +196,22 @@ impl<D: Driver, S: Session> Worker<D, S> {
     ) -> Self {
         let now_ns = driver.now_ns();
         let shard = Shard::of(&job.share, index);
+        let places = S::places(job.depth_max);
         Self {
             driver,
             tape: Arc::clone(&job.tape),
             memories: (0..tally::reported(&job.tape)).map(|_| S::Memory::default()).collect(),
-            checks: Checks::new(&job.tape, slots),
+            checks: Checks::new(&job.tape, slots, (places, S::ORDER)),
+            writes: Writes::new(if S::WRITES { slots } else { 0 }),
             tally: Tally::new(&job.tape),
             samples: Samples::new(),
             slowest: Slowest::new(),
             is_plain: tally::reported(&job.tape) == 1 && !job.tape.has_rules(),
             pool: Pool::new(job, (slots, &shard), scan_ns(job), now_ns, |slot| {
-                Requester::new(start::position(job, shard.number(u64::from(slot)) as u32))
+                let number = shard.number(u64::from(slot)) as u32;
+                Requester::new(start::position(job, number), job.depth_max)
             }),
-            flights: Flights::new(slots, job.depth_max),
+            flights: Flights::new(slots, places, S::ORDER),
             recorder,
             orders,
             timeout_ns: job.timeout_ns,
@@ -437,7 +444,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
             }
             Event::Opened { slot, at_ns } => {
                 self.count_in_flight(at_ns);
-                self.opened(slot, at_ns);
+                match S::WRITES {
+                    true => self.greet(slot, at_ns),
+                    false => self.opened(slot, at_ns),
+                }
             }
             Event::OpenFailed { slot, class, at_ns } => self.open_failed(slot, class, at_ns),
             Event::Ended { slot, end, at_ns } => {
@@ -451,10 +461,14 @@ impl<D: Driver, S: Session> Worker<D, S> {
     #[inline]
     fn top_up(&mut self, slot: SlotId, now_ns: u64) {
         if self.release.is_some() && !self.has_devices() {
-            return self.offer(slot, now_ns);
+            self.offer(slot, now_ns);
+        } else {
+            // Once, unless requests are so large that one batch does not fill the room.
+            while self.send_batch(slot, now_ns) == Some(Sending::Done) {}
         }
-        // Once, unless requests are so large that one batch does not fill the room.
-        while self.send_batch(slot, now_ns) == Some(Sending::Done) {}
+        if S::WRITES {
+            self.flush(slot);
+        }
     }
 
     /// Sends one batch; `None` when there is no room, no budget or no need.
@@ -504,7 +518,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let position = state.position;
         state.position = self.tape.advance(position, count);
         self.spend(slot, count);
-        let batch = Batch { sent_ns, planned_ns, position, count, epoch, number: 0 };
+        let batch = Batch { sent_ns, planned_ns, position, count, epoch };
+        if S::WRITES {
+            return self.write(slot, span, batch);
+        }
         let ahead = match self.flights.on(slot) {
             0 => Ahead::Nothing,
             _ => Ahead::Unanswered,
@@ -528,15 +545,21 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
+    // Cold: once for each connection.
     fn opened(&mut self, slot: SlotId, at_ns: u64) {
-        let connected_ns = self.driver.connected_ns(slot, at_ns);
+        let connected_ns = match S::WRITES {
+            true => self.writes.connected_ns(slot),
+            false => self.driver.connected_ns(slot, at_ns),
+        };
         self.pool.opened(slot, connected_ns, &mut self.recorder.tick);
         self.end_start(slot, StartEnd::Connected(connected_ns));
         let state = self.pool.state(slot);
-        state.session = S::default();
-        (state.sending, state.responses, state.blocked) = (false, 0, None);
-        self.flights.restart(slot);
-        self.checks.restart(slot);
+        (state.responses, state.blocked) = (0, None);
+        if !S::WRITES {
+            state.session.begin(&mut Vec::new());
+            state.sending = false;
+            self.checks.restart(slot, RequestId::Oldest);
+        }
         self.begin_life(slot, at_ns);
         self.send_again(slot);
         self.top_up(slot, at_ns);
@@ -625,6 +648,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
             match self.pool.look(slot, now_ns) {
                 Found::Nothing => {}
                 Found::Overdue => self.open_failed(slot, ErrorClass::Connect, now_ns),
+                Found::Open if S::WRITES && self.flights.on(slot) > 0 => {
+                    self.cancel_overdue(slot, now_ns);
+                }
                 Found::Open => {
                     let since_ns = self.waits_since(slot, now_ns);
                     if now_ns.saturating_sub(since_ns) > self.timeout_ns {

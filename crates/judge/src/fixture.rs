@@ -162,6 +162,7 @@ impl Fixture {
                 unsent: 0,
                 unaccounted: 0,
                 waited: 0,
+                limited: 0,
                 early: 0,
                 cut: 0,
                 unanswered: 0,

@@ -44,6 +44,12 @@ crate::named! {
         InterimBody = "body-of-1xx",
         /// Bytes behind the end that a response announced, where the next response should begin.
         LongBody = "beyond-length",
+        /// The first bytes are no frame with the settings of HTTP/2 (RFC 9113 section 3.4).
+        NotHttp2 = "not-http2",
+        /// A frame that HTTP/2 does not allow there, or not with this content (RFC 9113).
+        BadFrame = "bad-frame",
+        /// A header block that cannot be read (HPACK, RFC 7541).
+        BadHeaderBlock = "bad-header-block",
     }
     /// The name in the record.
     fn name, parse;
@@ -73,6 +79,9 @@ impl Fault {
             Self::NoContentBody => "sent a body with status 204 or 304",
             Self::InterimBody => "sent a body with an interim response (1xx)",
             Self::LongBody => "sent more or fewer bytes than it announced",
+            Self::NotHttp2 => "sent something that is not HTTP/2",
+            Self::BadFrame => "sent a frame that breaks the rules of HTTP/2",
+            Self::BadHeaderBlock => "sent headers that HPACK cannot have",
         }
     }
 

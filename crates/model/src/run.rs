@@ -490,6 +490,9 @@ pub struct RequestInfo {
     pub unaccounted: u64,
     /// Sent, but due while no connection had a free slot; open loop only, else 0.
     pub waited: u64,
+    /// Those of them for which the server's limit of streams had left no slot (HTTP/2).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub limited: u64,
     /// Without a response when the drain ended.
     pub unanswered: u64,
     /// Had a response before the kernel had taken the whole request: the server did not read all of
@@ -694,6 +697,7 @@ pub fn count_requests(counters: &Counters) -> RequestInfo {
         failed: counters.failed,
         unsent: counters.unsent,
         waited: counters.waited,
+        limited: counters.limited,
         unanswered: counters.unanswered,
         early: counters.early,
         cut: counters.cut_good,

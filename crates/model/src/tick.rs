@@ -36,6 +36,12 @@ crate::named! {
         /// had answered others on it; or the request was pipelined behind a response that
         /// announced the end. Counts requests, which may be sent again (RFC 9112, 9.3.1).
         Unprocessed = "unprocessed",
+        /// The server announced that it did not process the request: it refused the stream, or left
+        /// the connection before it (HTTP/2, RFC 9113, 8.7). Counts requests.
+        Refused = "refused",
+        /// The server gave up the request, and the connection goes on: it reset the stream
+        /// (HTTP/2). Counts requests.
+        Aborted = "aborted",
         /// A TLS handshake failed. Counts attempts.
         Tls = "tls",
         /// No local port was free (EADDRNOTAVAIL). Counts attempts.
@@ -50,8 +56,8 @@ crate::named! {
 impl ErrorClass {
     /// Whether it counts requests, not attempts to connect.
     pub fn is_of_requests(self) -> bool {
-        use ErrorClass::{Closed, Parse, Reset, Timeout, Unprocessed, Unsolicited};
-        matches!(self, Timeout | Reset | Closed | Parse | Unsolicited | Unprocessed)
+        use ErrorClass::{Connect, Fds, Ports, Tls};
+        !matches!(self, Connect | Tls | Ports | Fds)
     }
 }
 
@@ -84,8 +90,7 @@ crate::tally_by! {
 }
 
 impl Errors {
-    /// Requests that failed without a response: timeout, reset, closed, parse, unsolicited and
-    /// unprocessed.
+    /// Requests that failed without a response: of all classes but those of attempts.
     pub fn requests(&self) -> u64 {
         let classes = ErrorClass::ALL.into_iter().filter(|class| class.is_of_requests());
         classes.map(|class| self.get(class)).sum()
@@ -192,6 +197,9 @@ crate::tally! {
         pub unsent: u64,
         /// Requests that were due while no connection had a free slot, and waited; open loop only.
         pub waited: u64,
+        /// Those of them that waited for a connection whose server allows fewer requests at once
+        /// than the level has per connection.
+        pub limited: u64,
         /// Responses that came before the kernel had taken the whole request: the server did not
         /// read all of it before it responded. Part of `completed` and `failed`.
         pub early: u64,
@@ -499,7 +507,7 @@ mod tests {
         for class in ErrorClass::ALL {
             errors.add(class, 1);
         }
-        assert_eq!((errors.requests(), errors.attempts()), (6, 4));
+        assert_eq!((errors.requests(), errors.attempts()), (8, 4));
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //! Hot: runs for every response.
 
 use crate::head::{Field, Framing, is_token, is_value_byte};
-use crate::response::{Expect, Progress, ProtocolError, Response};
+use crate::response::{Expect, Outcome, Progress, ProtocolError, Response};
 use crate::session::{Ending, Reply, RequestId, ResponseOrder, Session, Witness};
 use crate::shape::{HeadFacts, Shapes};
 use model::tick::Parts;
@@ -164,6 +164,15 @@ impl Session for Http1 {
     const ORDER: ResponseOrder = ResponseOrder::OfRequests;
     type Memory = Shapes;
 
+    fn for_depth(_depth: u32) -> Self {
+        Self::new()
+    }
+
+    #[inline]
+    fn begin(&mut self, _output: &mut Vec<u8>) {
+        *self = Self::new();
+    }
+
     #[inline]
     fn addressee(&mut self, _input: &mut &[u8]) -> Result<Option<RequestId>, ProtocolError> {
         Ok(Some(RequestId::Oldest))
@@ -177,7 +186,7 @@ impl Session for Http1 {
         expect: Expect,
         shapes: &mut Shapes,
         witness: &mut W,
-    ) -> Result<Option<Response>, ProtocolError> {
+    ) -> Result<Option<Outcome>, ProtocolError> {
         let is_new = self.state == State::Start && self.bytes == 0;
         if is_new && let Some(seen) = shapes.recognise(input, expect) {
             self.head.status = seen.status;
@@ -194,17 +203,18 @@ impl Session for Http1 {
                 self.parts.fields += u64::from(seen.fields);
                 let bytes = head.len() as u64 + length;
                 let reusable = !seen.closes;
-                return Ok(Some(Response { status: seen.status, bytes, reusable }));
+                let response = Response { status: seen.status, bytes, reusable };
+                return Ok(Some(Outcome::Response(response)));
             }
             self.bytes = seen.bytes as u64;
             self.head.says_close = seen.closes;
             self.head.fields = seen.fields;
             let response = self.begin_body(seen.framing, input, witness)?;
             if response.is_some() || input.is_empty() {
-                return Ok(response);
+                return Ok(response.map(Outcome::Response));
             }
         }
-        self.receive_slowly(input, expect, shapes, witness)
+        Ok(self.receive_slowly(input, expect, shapes, witness)?.map(Outcome::Response))
     }
 
     fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
@@ -257,9 +267,18 @@ impl Session for Http1 {
     fn take_parts(&mut self) -> Parts {
         std::mem::take(&mut self.parts)
     }
+}
+
+impl Http1 {
+    /// A session on a fresh connection.
+    pub fn new() -> Self {
+        let (state, head, parts) = (State::Start, FRESH, Parts::default());
+        Self { state, head, bytes: 0, remaining: 0, framing: 0, parts }
+    }
 
     // Cold: drivers without a server write once; simulations may allocate.
-    fn respond(_: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>) {
+    /// Appends a response as a server would write it: for drivers and simulations without a server.
+    pub fn respond(reply: &Reply<'_>, output: &mut Vec<u8>) {
         let Reply { status, reason, fields, ending, body } = reply;
         output.extend_from_slice(format!("HTTP/1.1 {status} {reason}\r\n").as_bytes());
         for (name, value) in *fields {
@@ -276,14 +295,6 @@ impl Session for Http1 {
         for part in [head.as_bytes(), body, end.as_bytes()] {
             output.extend_from_slice(part);
         }
-    }
-}
-
-impl Http1 {
-    /// A session on a fresh connection.
-    pub fn new() -> Self {
-        let (state, head, parts) = (State::Start, FRESH, Parts::default());
-        Self { state, head, bytes: 0, remaining: 0, framing: 0, parts }
     }
 
     /// Starts the body; finishes the response when the body is already in `input`.

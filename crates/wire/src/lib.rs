@@ -14,6 +14,7 @@ pub mod tunnel;
 
 mod head;
 pub mod http1;
+pub mod http2;
 pub mod response;
 pub mod session;
 mod shape;

@@ -15,6 +15,27 @@ pub struct Response {
     pub reusable: bool,
 }
 
+/// How a request ended, as far as the server said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// With a complete response.
+    Response(Response),
+    /// The server did not process it.
+    Refused,
+    /// The server gave it up, without a complete response.
+    Abandoned,
+}
+
+impl Outcome {
+    /// The response, if it is one.
+    pub fn response(self) -> Option<Response> {
+        match self {
+            Self::Response(response) => Some(response),
+            Self::Refused | Self::Abandoned => None,
+        }
+    }
+}
+
 /// What a session must know about the request whose response comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {

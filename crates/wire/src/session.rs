@@ -2,37 +2,59 @@
 //!
 //! For: workers, which handle connections and requests but not the protocol on them. A protocol is
 //! one type that implements [`Session`]. A worker is compiled for it, so the interface costs
-//! nothing per response.
+//! nothing per response, and what a protocol does not need is not there.
 //! In: bytes as they arrive, and what the engine knows of the request that they answer.
-//! Out: responses, each with its request; bodies, and what the server sends without a request, go
-//! to a [`Witness`].
+//! Out: outcomes, each with its request; bodies, and what the server sends without a request, go
+//! to a [`Witness`]. A session that [`WRITES`](Session::WRITES) also turns requests of the tape
+//! into what is sent, and appends what the protocol itself owes the peer.
 //! Never: a socket, a clock, or the choice of what is sent when.
 //!
 //! A worker gives every read to the session of its connection until all of it is consumed:
 //! [`Session::addressee`] returns which request the next bytes answer, the worker looks that up,
 //! and [`Session::receive`] consumes the bytes of its response.
 
-use crate::response::{Expect, Progress, ProtocolError, Response};
+use crate::response::{Expect, Outcome, Progress, ProtocolError, Response};
 use model::tick::Parts;
+use std::ops::Range;
 
 /// Which request of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestId {
     /// The oldest one without a response: the only one in a protocol that answers in order.
     Oldest,
-    /// The one with this number on its connection, counted from 0 in the order of sending.
-    Number(u32),
+    /// The one at this place, which [`Session::write`] returned. No other request is there until
+    /// its outcome is known.
+    At(u32),
 }
 
-/// One side of one connection: turns the bytes that it is given into responses.
-pub trait Session: Default {
+/// One side of one connection: turns the bytes that it is given into outcomes.
+pub trait Session: Sized {
     /// Name of the protocol in ALPN (RFC 7301).
     const ALPN: &'static [u8];
     /// How responses follow each other.
     const ORDER: ResponseOrder;
+    /// Whether requests are sent as the session writes them; if not, as they lie on the tape.
+    const WRITES: bool = false;
 
     /// What the responses to one target have in common, learned as they arrive.
     type Memory: Default;
+
+    /// Takes memory for connections with up to `depth` requests in flight, one after another.
+    fn for_depth(depth: u32) -> Self;
+
+    /// How many places requests have, for up to `depth` of them in flight.
+    fn places(depth: u32) -> u32 {
+        depth
+    }
+
+    /// Starts a fresh connection; appends what a client sends first.
+    fn begin(&mut self, output: &mut Vec<u8>);
+
+    /// Whether the peer has said what must be known before the first request.
+    #[inline]
+    fn is_ready(&self) -> bool {
+        true
+    }
 
     /// Requests that the peer allows in flight at once.
     #[inline]
@@ -40,12 +62,56 @@ pub trait Session: Default {
         u32::MAX
     }
 
+    /// Whether the connection takes no new requests, for good; those in flight are still answered.
+    #[inline]
+    fn is_leaving(&self) -> bool {
+        false
+    }
+
+    /// Appends the request that lies at `span` of the tape, as far as the peer takes it now, and
+    /// returns its place. Only where the session [`WRITES`](Session::WRITES).
+    fn write(&mut self, _tape: &[u8], _span: Range<usize>, _output: &mut Vec<u8>) -> u32 {
+        unreachable!("requests are sent as they lie on the tape")
+    }
+
+    /// Whether something is due to the peer, or may be.
+    #[inline]
+    fn is_owing(&self) -> bool {
+        false
+    }
+
+    /// Appends what is due to the peer: what the protocol asks for, and rests of requests that it
+    /// takes now.
+    #[inline]
+    fn owes(&mut self, _tape: &[u8], _output: &mut Vec<u8>) {}
+
+    /// Gives up a request; what must be sent for it is owed. Its place is free afterwards.
+    fn cancel(&mut self, _place: u32) {}
+
+    /// Bytes of requests that the peer has not allowed yet.
+    fn held_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Bytes of requests that ended before the peer allowed them, since it was last asked.
+    #[inline]
+    fn take_dropped(&mut self) -> u64 {
+        0
+    }
+
+    /// Bytes read that belong to no request in flight, since it was last asked.
+    #[inline]
+    fn take_stray(&mut self) -> u64 {
+        0
+    }
+
     /// The request that the bytes at the front of `input` answer. Bytes that belong to no request,
     /// such as frames of the protocol itself, are consumed first; `None` when nothing else is left.
+    /// In a protocol with responses in any order, an outcome may be known without more bytes.
     fn addressee(&mut self, input: &mut &[u8]) -> Result<Option<RequestId>, ProtocolError>;
 
-    /// Consumes bytes from the front of `input` until the response to the addressee is complete,
-    /// bytes for another one follow, or `input` is empty. `expect` describes the request. After an
+    /// Consumes bytes from the front of `input` until the outcome of the addressee is known, bytes
+    /// for another one follow, or `input` is empty. `expect` describes the request. After an
     /// error the session must not be used again.
     fn receive<W: Witness>(
         &mut self,
@@ -53,7 +119,7 @@ pub trait Session: Default {
         expect: Expect,
         memory: &mut Self::Memory,
         witness: &mut W,
-    ) -> Result<Option<Response>, ProtocolError>;
+    ) -> Result<Option<Outcome>, ProtocolError>;
 
     /// The connection ended. A body that ends with the connection becomes the response to the
     /// oldest request.
@@ -77,9 +143,6 @@ pub trait Session: Default {
     fn take_parts(&mut self) -> Parts {
         Parts::default()
     }
-
-    /// Appends a response as a server would write it: for drivers and simulations without a server.
-    fn respond(request: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>);
 }
 
 /// How the responses of a connection follow each other.

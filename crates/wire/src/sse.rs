@@ -12,8 +12,8 @@
 
 use crate::Shapes;
 use crate::http1::Http1;
-use crate::response::{Expect, Progress, ProtocolError, Response};
-use crate::session::{Reply, RequestId, ResponseOrder, Session, StreamEvent, Witness};
+use crate::response::{Expect, Outcome, Progress, ProtocolError, Response};
+use crate::session::{RequestId, ResponseOrder, Session, StreamEvent, Witness};
 
 /// Receiving side of one stream of events.
 #[derive(Debug, Clone)]
@@ -41,6 +41,14 @@ impl Session for Events {
     const ORDER: ResponseOrder = Http1::ORDER;
     type Memory = Shapes;
 
+    fn for_depth(_depth: u32) -> Self {
+        Self::default()
+    }
+
+    fn begin(&mut self, _output: &mut Vec<u8>) {
+        *self = Self::default();
+    }
+
     #[inline]
     fn addressee(&mut self, input: &mut &[u8]) -> Result<Option<RequestId>, ProtocolError> {
         self.http.addressee(input)
@@ -53,7 +61,7 @@ impl Session for Events {
         expect: Expect,
         shapes: &mut Shapes,
         witness: &mut W,
-    ) -> Result<Option<Response>, ProtocolError> {
+    ) -> Result<Option<Outcome>, ProtocolError> {
         let Self { http, stream, is_stream } = self;
         http.receive(input, expect, shapes, &mut Unfold { stream, is_stream, witness })
     }
@@ -68,10 +76,6 @@ impl Session for Events {
 
     fn unasked(&self, bytes: &[u8], before: Expect) -> Option<ProtocolError> {
         self.http.unasked(bytes, before)
-    }
-
-    fn respond(request: RequestId, reply: &Reply<'_>, output: &mut Vec<u8>) {
-        Http1::respond(request, reply, output);
     }
 }
 

@@ -4,6 +4,7 @@
 //! of the tape to the kernel: no copy, no buffer per connection.
 
 use crate::head::is_token;
+use crate::http2::{self, Scheme};
 use crate::response::Expect;
 use crate::rules::Rules;
 use model::check::Checks;
@@ -28,6 +29,9 @@ pub enum EncodeError {
     /// A header that ceiling itself must control.
     #[error("ceiling sets header '{0}' itself; leave it out")]
     Reserved(String),
+    /// A header of one connection, which HTTP/2 does not have.
+    #[error("HTTP/2 has no header '{0}' (RFC 9113 section 8.2.2); leave it out, or use --http 1")]
+    NotInHttp2(String),
 }
 
 /// Encoded requests in sending order, repeated without end.
@@ -56,6 +60,17 @@ impl Tape {
         assert!(!requests.is_empty(), "a tape needs a request");
         assert!(batch_max >= 1, "a batch has at least one request");
         let encoded = requests.iter().map(encode).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self::lay_out(requests, &encoded, batch_max))
+    }
+
+    /// Lays out `requests` as frames of HTTP/2, each by itself.
+    pub fn http2(requests: &[Request], scheme: Scheme) -> Result<Self, EncodeError> {
+        assert!(!requests.is_empty(), "a tape needs a request");
+        let encoded = requests.iter().map(|request| http2::encode(request, scheme));
+        Ok(Self::lay_out(requests, &encoded.collect::<Result<Vec<_>, _>>()?, 1))
+    }
+
+    fn lay_out(requests: &[Request], encoded: &[Vec<u8>], batch_max: u32) -> Self {
         let largest = encoded.iter().map(Vec::len).max().unwrap_or(1);
         let batch_max = batch_max.min((BATCH_BYTES_MAX / largest).max(1) as u32);
         let mut tape = Self {
@@ -72,7 +87,7 @@ impl Tape {
             tape.bytes.extend_from_slice(bytes);
             tape.starts.push(tape.bytes.len());
         }
-        Ok(tape)
+        tape
     }
 
     /// Adds what responses are checked against: one set of checks for each target. Without any
@@ -170,12 +185,7 @@ fn expect_of(request: &Request) -> Expect {
 /// when there is a body or the method gives one a meaning.
 fn encode(request: &Request) -> Result<Vec<u8>, EncodeError> {
     let Request { method, path, host, headers, body, target: _ } = request;
-    if method.is_empty() || !method.bytes().all(is_token) {
-        return Err(EncodeError::Method(method.clone()));
-    }
-    if path.is_empty() || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-        return Err(EncodeError::Path(path.clone()));
-    }
+    check_line(method, path)?;
     let mut bytes = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
     let given = |name: &str| headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
     if !given("Host") {
@@ -201,12 +211,29 @@ fn put_header(bytes: &mut Vec<u8>, name: &str, value: &str) -> Result<(), Encode
     if name.is_empty() || !name.bytes().all(is_token) {
         return Err(EncodeError::HeaderName(name.to_string()));
     }
-    let is_control = |byte: u8| byte != b'\t' && (byte < b' ' || byte == 0x7f);
-    if value.bytes().any(is_control) {
-        return Err(EncodeError::HeaderValue(name.to_string()));
-    }
+    check_value(name, value)?;
     bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
     Ok(())
+}
+
+/// Whether method and path are ones that a request can have.
+pub(crate) fn check_line(method: &str, path: &str) -> Result<(), EncodeError> {
+    if method.is_empty() || !method.bytes().all(is_token) {
+        return Err(EncodeError::Method(method.to_string()));
+    }
+    if path.is_empty() || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+        return Err(EncodeError::Path(path.to_string()));
+    }
+    Ok(())
+}
+
+/// Whether a header can have this value.
+pub(crate) fn check_value(name: &str, value: &str) -> Result<(), EncodeError> {
+    let is_control = |byte: u8| byte != b'\t' && (byte < b' ' || byte == 0x7f);
+    match value.bytes().any(is_control) {
+        true => Err(EncodeError::HeaderValue(name.to_string())),
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use wire::Shapes;
 use wire::http1::{HEAD_BYTES_MAX, Http1};
-use wire::response::{Expect, ProtocolError, Response};
+use wire::response::{Expect, Outcome, ProtocolError, Response};
 use wire::session::Session;
 
 /// All responses that the session reads from `input`, given in pieces that end at `cuts`.
@@ -21,7 +21,8 @@ fn responses(
         let mut piece = &input[begin..end];
         begin = end;
         while !piece.is_empty() {
-            responses.extend(session.receive(&mut piece, expect, shapes, &mut ())?);
+            let outcome = session.receive(&mut piece, expect, shapes, &mut ())?;
+            responses.extend(outcome.and_then(Outcome::response));
         }
     }
     responses.extend(session.end()?);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 use wire::Shapes;
 use wire::http1::Http1;
-use wire::response::Expect;
+use wire::response::{Expect, Outcome};
 use wire::rules::{BodyProgress, Examined, Fate, Rules};
 use wire::session::Session;
 
@@ -21,8 +21,8 @@ fn verdicts(input: &[u8], cuts: &[usize], rules: &Rules) -> Vec<Fate> {
         begin = end;
         while !piece.is_empty() {
             let mut examined = Examined { rules, progress: &mut progress };
-            let response = session.receive(&mut piece, Expect::Body, &mut shapes, &mut examined);
-            if let Some(response) = response.unwrap() {
+            let outcome = session.receive(&mut piece, Expect::Body, &mut shapes, &mut examined);
+            if let Some(Outcome::Response(response)) = outcome.unwrap() {
                 verdicts.push(rules.verdict(&mut progress, response.status));
             }
         }

@@ -355,6 +355,18 @@ impl Driver for Epoll {
         self.push(slot)
     }
 
+    #[inline]
+    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
+        &mut self.connections[slot as usize].outbox
+    }
+
+    #[inline]
+    fn send_outbox(&mut self, slot: SlotId, _ahead: Ahead) -> Sending {
+        let connection = &mut self.connections[slot as usize];
+        (connection.unsent, connection.source) = (0..connection.outbox.len(), SendBytes::Outbox);
+        self.push(slot)
+    }
+
     fn untaken(&self, slot: SlotId) -> usize {
         self.connections[slot as usize].unsent.len()
     }
@@ -421,18 +433,6 @@ impl Driver for Epoll {
 }
 
 impl Carrier for Epoll {
-    #[inline]
-    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
-        &mut self.connections[slot as usize].outbox
-    }
-
-    #[inline]
-    fn send_outbox(&mut self, slot: SlotId) -> Sending {
-        let connection = &mut self.connections[slot as usize];
-        (connection.unsent, connection.source) = (0..connection.outbox.len(), SendBytes::Outbox);
-        self.push(slot)
-    }
-
     fn farewell(&mut self, slot: SlotId) {
         let connection = &mut self.connections[slot as usize];
         let Some(socket) = connection.socket.as_ref().filter(|_| connection.unsent.is_empty())

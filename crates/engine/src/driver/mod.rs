@@ -5,9 +5,9 @@
 //! `epoll` do this with sockets, `null` responds at once to measure our own code, and `sim` does it
 //! in virtual time with seeded faults. The same worker runs on all of them.
 //!
-//! A [`Carrier`] can also send bytes that are not on the tape. [`tunnel::Tunnel`] and [`tls::Tls`]
-//! are drivers around a carrier: they do what comes between the connection and the requests, and
-//! report a slot as open when that is done. A run that needs neither uses neither.
+//! A slot can also send bytes that are not on the tape, from its outbox. [`tunnel::Tunnel`] and
+//! [`tls::Tls`] are drivers around a carrier: they do what comes between the connection and the
+//! requests, and report a slot as open when that is done. A run that needs neither uses neither.
 
 #![allow(unsafe_code, reason = "rings and buffers are shared with the kernel")]
 
@@ -153,6 +153,17 @@ pub trait Driver {
     /// Sends a piece of the tape on an open slot. At most one send may be under way per slot.
     fn send(&mut self, slot: SlotId, span: Range<usize>, ahead: Ahead) -> Sending;
 
+    /// The buffer for bytes of a slot that are not on the tape. Change it only while no send is
+    /// under way.
+    fn outbox(&mut self, _slot: SlotId) -> &mut Vec<u8> {
+        unreachable!("nothing is sent that is not on the tape")
+    }
+
+    /// Sends all bytes of the outbox, which is empty again once the kernel has taken them.
+    fn send_outbox(&mut self, _slot: SlotId, _ahead: Ahead) -> Sending {
+        unreachable!("nothing is sent that is not on the tape")
+    }
+
     /// Bytes of the send under way on a slot that the kernel has not taken, as far as is known: at
     /// most so many. Inside TLS it is counted by the encrypted bytes.
     // Cold: while a send is under way, when a response comes before or the slot is closed.
@@ -204,14 +215,8 @@ enum SendBytes {
     Outbox,
 }
 
-/// A driver whose slots can also send bytes of their own.
+/// A driver with sockets, whose slots can also send bytes of their own.
 pub trait Carrier: Driver {
-    /// The buffer for a slot's own bytes to send. Change it only while no send is under way.
-    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8>;
-
-    /// Sends all bytes of the outbox, which is empty again once the kernel has taken them.
-    fn send_outbox(&mut self, slot: SlotId) -> Sending;
-
     /// Before a close, sends as much of the outbox as the kernel takes at once. Does nothing while
     /// a send is under way.
     fn farewell(&mut self, slot: SlotId);

@@ -11,7 +11,8 @@ use crate::job::Job;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use wire::session::{Ending, Reply, RequestId, Session};
+use wire::http1::Http1;
+use wire::session::{Ending, Reply};
 use wire::tape::Tape;
 
 /// The response: a head as small servers write it, and the 16 bytes of `/simple`.
@@ -44,9 +45,9 @@ pub struct Null {
 
 impl Null {
     /// Takes all memory for `slots` connections of a job whose responses come in order.
-    pub fn new<S: Session>(job: &Job, slots: u32) -> Self {
+    pub fn new(job: &Job, slots: u32) -> Self {
         let mut response = Vec::new();
-        S::respond(RequestId::Oldest, &RESPONSE, &mut response);
+        Http1::respond(&RESPONSE, &mut response);
         Self {
             tape: Arc::clone(&job.tape),
             responses: response.repeat(RESPONSES_MAX),

@@ -3,23 +3,23 @@
 //! The worker cannot tell it from a real driver, so whole runs with resets, one-byte reads and
 //! dying servers are repeated exactly from a seed, thousands per second. Tests only.
 
+mod agenda;
+pub mod streams;
+
+pub use self::agenda::BEGIN_NS;
+
+use self::agenda::Agenda;
 use super::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::Job;
 use model::tick::ErrorClass;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 use wire::http1::Http1;
-use wire::session::{Ending, Reply, RequestId, Session};
+use wire::session::{Ending, Reply};
 use wire::tape::Tape;
 
-/// Start of virtual time, nanoseconds.
-pub const BEGIN_NS: u64 = 1_000_000_000;
 /// How long after a response an empty line comes, nanoseconds.
 const EMPTY_LINE_NS: u64 = 1_000;
-/// Virtual time that a turn of the worker takes, nanoseconds.
-const TURN_NS: u64 = 500;
 
 /// Faults, each in parts per thousand of its occasions, and how slow the server is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -117,11 +117,7 @@ struct Response {
     until_close: bool,
 }
 
-/// Ordered by time, then in the order in which they were arranged.
-type Arranged = Reverse<(u64, u64, SlotId, u32, usize)>;
-
 struct Connection {
-    generation: u32,
     /// When the server is free for the next request of this connection.
     free_ns: u64,
     /// Nothing more is sent.
@@ -133,68 +129,24 @@ pub struct Sim {
     faults: Faults,
     /// What the simulated server saw.
     pub witness: Witness,
-    now_ns: u64,
-    next_stall_ns: u64,
-    random: u64,
+    agenda: Agenda<Happening>,
     tape: Arc<Tape>,
     connections: Vec<Connection>,
-    arranged: BinaryHeap<Arranged>,
-    happenings: Vec<Option<Happening>>,
-    due: Vec<(SlotId, u32, Happening)>,
     bytes: Vec<u8>,
 }
 
 impl Sim {
     /// A server for `slots` connections of a job; its faults are drawn from the job's seed.
     pub fn new(job: &Job, slots: u32, faults: Faults) -> Self {
-        let fresh = |_| Connection { generation: 0, free_ns: 0, is_over: false };
+        let fresh = |_| Connection { free_ns: 0, is_over: false };
         Self {
             faults,
             witness: Witness::default(),
-            now_ns: BEGIN_NS,
-            next_stall_ns: BEGIN_NS + faults.stalls.map_or(0, |stalls| stalls.every_ns),
-            random: job.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            agenda: Agenda::new(job.seed, slots, faults.stalls),
             tape: Arc::clone(&job.tape),
             connections: (0..slots).map(fresh).collect(),
-            arranged: BinaryHeap::new(),
-            happenings: Vec::new(),
-            due: Vec::new(),
             bytes: Vec::new(),
         }
-    }
-
-    fn next_random(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
-    }
-
-    /// Holds the generator up, if a stall is due.
-    fn hold_up(&mut self, during: StallPoint) {
-        let Some(stalls) = self.faults.stalls.filter(|stalls| stalls.during == during) else {
-            return;
-        };
-        if self.now_ns >= self.next_stall_ns {
-            self.now_ns += stalls.length_ns;
-            self.next_stall_ns = self.now_ns + stalls.every_ns;
-            self.witness.stalls += 1;
-        }
-    }
-
-    fn strikes(&mut self, per_mille: u64) -> bool {
-        self.next_random() % 1000 < per_mille
-    }
-
-    fn between(&mut self, least: u64, most: u64) -> u64 {
-        least + self.next_random() % (most - least + 1)
-    }
-
-    fn arrange(&mut self, at_ns: u64, slot: SlotId, happening: Happening) {
-        let (order, generation) =
-            (self.happenings.len(), self.connections[slot as usize].generation);
-        self.happenings.push(Some(happening));
-        self.arranged.push(Reverse((at_ns, order as u64, slot, generation, order)));
     }
 
     /// The server has received `count` requests on a connection.
@@ -205,8 +157,9 @@ impl Sim {
                 continue;
             }
             let (least, most) = self.faults.service_ns;
-            let service_ns = self.between(least, most);
-            let free_ns = self.connections[slot as usize].free_ns.max(self.now_ns) + service_ns;
+            let service_ns = self.agenda.between(least, most);
+            let free_ns =
+                self.connections[slot as usize].free_ns.max(self.agenda.now_ns) + service_ns;
             self.connections[slot as usize].free_ns = free_ns;
             self.respond(slot, free_ns);
         }
@@ -214,11 +167,11 @@ impl Sim {
 
     fn respond(&mut self, slot: SlotId, at_ns: u64) {
         let faults = self.faults;
-        if self.strikes(faults.silent) {
+        if self.agenda.strikes(faults.silent) {
             self.connections[slot as usize].is_over = true;
-        } else if self.strikes(faults.reset) {
+        } else if self.agenda.strikes(faults.reset) {
             self.end(slot, at_ns, End::Reset, 0);
-        } else if self.strikes(faults.garbage) {
+        } else if self.agenda.strikes(faults.garbage) {
             self.deliver(slot, at_ns, b"\x16\x03\x01 not HTTP at all\r\n\r\n", 0);
             self.connections[slot as usize].is_over = true;
         } else {
@@ -229,8 +182,8 @@ impl Sim {
     fn real_response(&mut self, slot: SlotId, at_ns: u64) {
         let faults = self.faults;
         let Response { bytes, good, closes, until_close } = self.write_response();
-        if self.strikes(faults.cut) {
-            let kept = self.between(1, bytes.len() as u64 - 1) as usize;
+        if self.agenda.strikes(faults.cut) {
+            let kept = self.agenda.between(1, bytes.len() as u64 - 1) as usize;
             let last_ns = self.deliver(slot, at_ns, &bytes[..kept], 0);
             // A response that ends with the connection cannot be recognised as cut in its body.
             let head = bytes.windows(4).position(|four| four == b"\r\n\r\n");
@@ -243,9 +196,9 @@ impl Sim {
             let last_ns = self.deliver(slot, at_ns, &bytes, good);
             if closes {
                 self.end(slot, last_ns, End::Closed, 0);
-            } else if faults.empty_line > 0 && self.strikes(faults.empty_line) {
+            } else if faults.empty_line > 0 && self.agenda.strikes(faults.empty_line) {
                 self.deliver(slot, last_ns + EMPTY_LINE_NS, b"\r\n", 0);
-            } else if self.strikes(faults.unsolicited) {
+            } else if self.agenda.strikes(faults.unsolicited) {
                 let extra = self.write_response();
                 let counts = if extra.until_close { 0 } else { extra.good };
                 self.witness.unsolicited += counts;
@@ -257,22 +210,22 @@ impl Sim {
 
     fn write_response(&mut self) -> Response {
         let faults = self.faults;
-        let is_good = !self.strikes(faults.error_status);
+        let is_good = !self.agenda.strikes(faults.error_status);
         let (status, reason, good) = if is_good { (200, "OK", 1) } else { (503, "Busy", 0) };
-        let body = "x".repeat(self.between(0, 300) as usize);
-        let closes = self.strikes(faults.last_response);
+        let body = "x".repeat(self.agenda.between(0, 300) as usize);
+        let closes = self.agenda.strikes(faults.last_response);
         let fields = &[("Date", "now"), ("Connection", "close")][..1 + usize::from(closes)];
-        let until_close = self.strikes(faults.until_close);
+        let until_close = self.agenda.strikes(faults.until_close);
         let ending = if until_close {
             Ending::Connection
-        } else if self.strikes(faults.chunked) && !body.is_empty() {
+        } else if self.agenda.strikes(faults.chunked) && !body.is_empty() {
             Ending::Chunk
         } else {
             Ending::Length
         };
         let mut bytes = Vec::new();
         let reply = Reply { status, reason, fields, ending, body: body.as_bytes() };
-        Http1::respond(RequestId::Oldest, &reply, &mut bytes);
+        Http1::respond(&reply, &mut bytes);
         Response { bytes, good, closes, until_close }
     }
 
@@ -280,21 +233,22 @@ impl Sim {
     /// when the last arrives.
     fn deliver(&mut self, slot: SlotId, at_ns: u64, bytes: &[u8], good: u64) -> u64 {
         let faults = self.faults;
-        let piece_max = if self.strikes(faults.bytewise) {
+        let piece_max = if self.agenda.strikes(faults.bytewise) {
             1
-        } else if self.strikes(faults.pieces) {
-            self.between(1, 40)
+        } else if self.agenda.strikes(faults.pieces) {
+            self.agenda.between(1, 40)
         } else {
             bytes.len() as u64
         };
         let mut at_ns = at_ns;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let length = self.between(1, piece_max).max(piece_max / 2).min(rest.len() as u64);
+            let length =
+                self.agenda.between(1, piece_max).max(piece_max / 2).min(rest.len() as u64);
             let piece = rest[..length as usize].to_vec();
             rest = &rest[length as usize..];
             let completes = if rest.is_empty() { good } else { 0 };
-            self.arrange(at_ns, slot, Happening::Bytes(piece, completes));
+            self.agenda.arrange(at_ns, slot, Happening::Bytes(piece, completes));
             at_ns += 1_000;
         }
         let connection = &mut self.connections[slot as usize];
@@ -304,17 +258,13 @@ impl Sim {
 
     fn end(&mut self, slot: SlotId, at_ns: u64, end: End, completes: u64) {
         self.connections[slot as usize].is_over = true;
-        self.arrange(at_ns, slot, Happening::Ended(end, completes));
-    }
-
-    fn is_current(&self, slot: SlotId, generation: u32) -> bool {
-        self.connections[slot as usize].generation == generation
+        self.agenda.arrange(at_ns, slot, Happening::Ended(end, completes));
     }
 }
 
 impl Driver for Sim {
     fn now_ns(&self) -> u64 {
-        self.now_ns
+        self.agenda.now_ns
     }
 
     fn cpu_ns(&self) -> (u64, u64) {
@@ -323,29 +273,29 @@ impl Driver for Sim {
 
     fn open(&mut self, slot: SlotId, _route: u32) {
         let faults = self.faults;
-        let at_ns = self.now_ns + self.between(20_000, 200_000);
+        let at_ns = self.agenda.now_ns + self.agenda.between(20_000, 200_000);
         let connection = &mut self.connections[slot as usize];
         (connection.is_over, connection.free_ns) = (false, 0);
-        if self.strikes(faults.unheard) {
+        if self.agenda.strikes(faults.unheard) {
             return;
         }
-        let happening = if self.strikes(faults.refused) {
+        let happening = if self.agenda.strikes(faults.refused) {
             Happening::OpenFailed(ErrorClass::Connect)
-        } else if self.strikes(faults.no_port) {
+        } else if self.agenda.strikes(faults.no_port) {
             Happening::OpenFailed(ErrorClass::Ports)
         } else {
             Happening::Opened
         };
-        self.arrange(at_ns, slot, happening);
+        self.agenda.arrange(at_ns, slot, happening);
     }
 
     fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
-        self.hold_up(StallPoint::Turn);
+        self.agenda.hold_up(StallPoint::Turn);
         let faults = self.faults;
         let count = u64::from(self.tape.count(&span));
-        if self.strikes(faults.partial_send) {
-            let at_ns = self.now_ns + self.between(1_000, 2_000_000);
-            self.arrange(at_ns, slot, Happening::SendTaken(count));
+        if self.agenda.strikes(faults.partial_send) {
+            let at_ns = self.agenda.now_ns + self.agenda.between(1_000, 2_000_000);
+            self.agenda.arrange(at_ns, slot, Happening::SendTaken(count));
             return Sending::Underway;
         }
         self.serve(slot, count);
@@ -353,57 +303,39 @@ impl Driver for Sim {
     }
 
     fn close(&mut self, slot: SlotId) {
-        let connection = &mut self.connections[slot as usize];
-        connection.generation = connection.generation.wrapping_add(1);
+        self.agenda.close(slot);
     }
 
     fn wait(&mut self, _now_ns: u64, until_ns: u64) -> u64 {
-        self.now_ns += TURN_NS;
-        let next_ns = self.arranged.peek().map_or(u64::MAX, |Reverse(next)| next.0);
-        self.now_ns = self.now_ns.max(next_ns.min(until_ns));
-        self.hold_up(StallPoint::Wait);
-        while let Some(Reverse((at_ns, _, slot, generation, index))) = self.arranged.peek().copied()
-        {
-            if at_ns > self.now_ns {
-                break;
-            }
-            self.arranged.pop();
-            let happening = self.happenings[index].take().expect("happens once");
-            self.due.push((slot, generation, happening));
-        }
-        self.due.reverse();
-        self.now_ns
+        self.agenda.wait(until_ns);
+        self.witness.stalls = self.agenda.stalled;
+        self.agenda.now_ns
     }
 
     fn next(&mut self) -> Option<Event> {
-        while let Some((slot, generation, happening)) = self.due.pop() {
-            if !self.is_current(slot, generation) {
-                continue;
+        let (slot, happening) = self.agenda.next()?;
+        let at_ns = self.agenda.now_ns;
+        Some(match happening {
+            Happening::Opened => {
+                self.witness.accepted += 1;
+                Event::Opened { slot, at_ns }
             }
-            let at_ns = self.now_ns;
-            return Some(match happening {
-                Happening::Opened => {
-                    self.witness.accepted += 1;
-                    Event::Opened { slot, at_ns }
-                }
-                Happening::OpenFailed(class) => Event::OpenFailed { slot, class, at_ns },
-                Happening::SendTaken(count) => {
-                    self.serve(slot, count);
-                    Event::Sent { slot, at_ns }
-                }
-                Happening::Bytes(bytes, good) => {
-                    self.witness.good_responses += good;
-                    self.bytes = bytes;
-                    let buffer = Buffer { id: 0, length: self.bytes.len() as u32 };
-                    Event::Received { slot, at_ns, buffer }
-                }
-                Happening::Ended(end, good) => {
-                    self.witness.good_responses += good;
-                    Event::Ended { slot, end, at_ns }
-                }
-            });
-        }
-        None
+            Happening::OpenFailed(class) => Event::OpenFailed { slot, class, at_ns },
+            Happening::SendTaken(count) => {
+                self.serve(slot, count);
+                Event::Sent { slot, at_ns }
+            }
+            Happening::Bytes(bytes, good) => {
+                self.witness.good_responses += good;
+                self.bytes = bytes;
+                let buffer = Buffer { id: 0, length: self.bytes.len() as u32 };
+                Event::Received { slot, at_ns, buffer }
+            }
+            Happening::Ended(end, good) => {
+                self.witness.good_responses += good;
+                Event::Ended { slot, end, at_ns }
+            }
+        })
     }
 
     fn bytes(&self, buffer: Buffer) -> &[u8] {

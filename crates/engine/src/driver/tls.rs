@@ -32,6 +32,8 @@ struct Secured {
     connected_ns: u64,
     /// Bytes of the tape that are not yet encrypted.
     plain: Range<usize>,
+    /// Plain bytes that are not on the tape.
+    own: Vec<u8>,
     /// The outbox is being sent.
     is_underway: bool,
     /// The worker waits for an event that says its bytes were sent.
@@ -68,6 +70,7 @@ impl<D: Carrier> Tls<D> {
             session: None,
             connected_ns: 0,
             plain: 0..0,
+            own: Vec::new(),
             is_underway: false,
             is_awaited: false,
         };
@@ -106,12 +109,17 @@ impl<D: Carrier> Tls<D> {
                 session.send(&self.tape.bytes()[secured.plain.start..end]);
                 secured.plain.start = end;
             }
+            if !secured.own.is_empty() {
+                session.send(&secured.own);
+                secured.own.clear();
+            }
             let outbox = self.inner.outbox(slot);
             session.take_output(outbox);
             if outbox.is_empty() {
                 return Sending::Done;
             }
-            secured.is_underway = self.inner.send_outbox(slot) == Sending::Underway;
+            secured.is_underway =
+                self.inner.send_outbox(slot, Ahead::Unanswered) == Sending::Underway;
         }
         Sending::Underway
     }
@@ -255,6 +263,18 @@ impl<D: Carrier> Driver for Tls<D> {
         sending
     }
 
+    #[inline]
+    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
+        &mut self.slots[slot as usize].own
+    }
+
+    #[inline]
+    fn send_outbox(&mut self, slot: SlotId, _ahead: Ahead) -> Sending {
+        let sending = self.pump(slot);
+        self.slots[slot as usize].is_awaited = sending == Sending::Underway;
+        sending
+    }
+
     fn untaken(&self, slot: SlotId) -> usize {
         self.slots[slot as usize].plain.len() + self.inner.untaken(slot)
     }
@@ -270,6 +290,7 @@ impl<D: Carrier> Driver for Tls<D> {
         let secured = &mut self.slots[slot as usize];
         secured.session = None;
         secured.plain = 0..0;
+        secured.own.clear();
         (secured.is_underway, secured.is_awaited) = (false, false);
         self.inner.close(slot);
     }

@@ -55,7 +55,7 @@ impl<D: Carrier> Tunnel<D> {
         self.inner.outbox(slot).extend_from_slice(&self.request);
         let passage = &mut self.passages[slot as usize];
         passage.head.clear();
-        passage.stage = match self.inner.send_outbox(slot) {
+        passage.stage = match self.inner.send_outbox(slot, Ahead::Unanswered) {
             Sending::Done => TunnelState::Asked,
             Sending::Underway => TunnelState::Asking,
         };
@@ -138,6 +138,16 @@ impl<D: Carrier> Driver for Tunnel<D> {
         self.inner.send(slot, span, ahead)
     }
 
+    #[inline]
+    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
+        self.inner.outbox(slot)
+    }
+
+    #[inline]
+    fn send_outbox(&mut self, slot: SlotId, ahead: Ahead) -> Sending {
+        self.inner.send_outbox(slot, ahead)
+    }
+
     fn untaken(&self, slot: SlotId) -> usize {
         self.inner.untaken(slot)
     }
@@ -188,16 +198,6 @@ impl<D: Carrier> Driver for Tunnel<D> {
 }
 
 impl<D: Carrier> Carrier for Tunnel<D> {
-    #[inline]
-    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
-        self.inner.outbox(slot)
-    }
-
-    #[inline]
-    fn send_outbox(&mut self, slot: SlotId) -> Sending {
-        self.inner.send_outbox(slot)
-    }
-
     fn farewell(&mut self, slot: SlotId) {
         self.inner.farewell(slot);
     }

@@ -122,6 +122,10 @@ struct Connection {
     sending: Range<usize>,
     source: SendBytes,
     outbox: Vec<u8>,
+    /// The outbox was sent without a completion. It rests until all of it is answered, or a later
+    /// send is complete; meanwhile the other one is used.
+    is_quiet: bool,
+    resting: Vec<u8>,
     /// The send under way is the last on this connection, and may end after its close.
     is_parting: bool,
     /// Such a send of the socket before may still be queued. It names the slot of the table, so it
@@ -201,6 +205,8 @@ impl Uring {
             sending: 0..0,
             source: SendBytes::Tape,
             outbox: Vec::new(),
+            is_quiet: false,
+            resting: Vec::new(),
             is_parting: false,
             has_parted: false,
             was_reset: false,
@@ -499,6 +505,8 @@ impl Uring {
         }
         connection.outbox.clear();
         connection.source = SendBytes::Tape;
+        // What is still queued of it must be submitted before the outbox is used again.
+        connection.has_parted |= std::mem::take(&mut connection.is_quiet);
     }
 
     fn event_of(&mut self, completion: &cqueue::Entry) -> Option<Event> {
@@ -614,6 +622,36 @@ impl Driver for Uring {
         Sending::Underway
     }
 
+    #[inline]
+    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
+        let connection = &mut self.connections[slot as usize];
+        if std::mem::take(&mut connection.is_quiet) {
+            std::mem::swap(&mut connection.outbox, &mut connection.resting);
+            connection.outbox.clear();
+        }
+        &mut connection.outbox
+    }
+
+    /// With a completion if anything is unanswered: the memory is used again.
+    #[inline]
+    fn send_outbox(&mut self, slot: SlotId, ahead: Ahead) -> Sending {
+        let connection = &mut self.connections[slot as usize];
+        let length = connection.outbox.len();
+        (connection.sending, connection.source) = (0..length, SendBytes::Outbox);
+        if ahead == Ahead::Nothing && length <= QUIET_BYTES_MAX {
+            self.push_send(slot, squeue::Flags::SKIP_SUCCESS);
+            let connection = &mut self.connections[slot as usize];
+            (connection.sending, connection.source) = (0..0, SendBytes::Tape);
+            connection.is_quiet = true;
+            // Its turn comes next, and is not the time to take memory.
+            connection.resting.clear();
+            connection.resting.reserve(connection.outbox.capacity());
+            return Sending::Done;
+        }
+        self.push_send(slot, squeue::Flags::empty());
+        Sending::Underway
+    }
+
     fn untaken(&self, slot: SlotId) -> usize {
         self.connections[slot as usize].sending.len()
     }
@@ -625,7 +663,8 @@ impl Driver for Uring {
             TableSlot::Connecting => self.cancel(Operation::Connect, slot),
             TableSlot::Connected => {
                 self.cancel(Operation::Receive, slot);
-                let is_sending = !self.connections[slot as usize].sending.is_empty();
+                let connection = &self.connections[slot as usize];
+                let is_sending = !connection.sending.is_empty() || connection.is_quiet;
                 if is_sending && !self.connections[slot as usize].is_parting {
                     self.cancel(Operation::Send, slot);
                 }
@@ -692,20 +731,6 @@ impl Driver for Uring {
 }
 
 impl Carrier for Uring {
-    #[inline]
-    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
-        &mut self.connections[slot as usize].outbox
-    }
-
-    /// Always with a completion: the memory is used again.
-    #[inline]
-    fn send_outbox(&mut self, slot: SlotId) -> Sending {
-        let connection = &mut self.connections[slot as usize];
-        (connection.sending, connection.source) = (0..connection.outbox.len(), SendBytes::Outbox);
-        self.push_send(slot, squeue::Flags::empty());
-        Sending::Underway
-    }
-
     fn farewell(&mut self, slot: SlotId) {
         let connection = &mut self.connections[slot as usize];
         let is_underway = connection.source == SendBytes::Outbox && !connection.sending.is_empty();
@@ -713,7 +738,7 @@ impl Carrier for Uring {
             return;
         }
         (connection.is_parting, connection.has_parted) = (true, true);
-        self.send_outbox(slot);
+        self.send_outbox(slot, Ahead::Unanswered);
     }
 }
 

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::http1::Http1;
-use wire::session::{Ending, Reply, RequestId, Session};
+use wire::session::{Ending, Reply};
 use wire::tape::Tape;
 
 /// Bytes after a response that answer no request.
@@ -109,7 +109,7 @@ impl Wired {
         let fields = &[("Connection", "close")][..usize::from(closes)];
         let reason = if status < 400 { "OK" } else { "Not" };
         let reply = Reply { status, reason, fields, ending: Ending::Length, body: BODY };
-        Http1::respond(RequestId::Oldest, &reply, &mut self.text);
+        Http1::respond(&reply, &mut self.text);
         if self.has_strays {
             self.text.extend_from_slice(STRAY);
         }

@@ -199,6 +199,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let has_room = in_flight < may_hold && may_send && slot < self.pool.wanted();
         if self.pool.link(slot) == Link::Open && has_room {
             self.places.put(slot, if in_flight == 0 { Room::Idle } else { Room::Behind });
+        } else if S::WRITES {
+            // The peer may allow fewer requests than it did.
+            self.places.remove(slot);
         }
     }
 
@@ -254,6 +257,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 release.room_since_ns = now_ns;
             }
         }
+        if S::WRITES {
+            self.flush_all();
+        }
         now_ns
     }
 
@@ -264,7 +270,12 @@ impl<D: Driver, S: Session> Worker<D, S> {
             let tick = &mut self.recorder.tick;
             tick.histograms[Dist::SendDelay].record_n(now_ns.saturating_sub(due_ns), 1);
             tick.histograms[Dist::GeneratorDelay].record_n(now_ns.saturating_sub(due_since_ns), 1);
-            tick.measured.waited += u64::from(due_since_ns > due_ns);
+            let has_waited = due_since_ns > due_ns;
+            tick.measured.waited += u64::from(has_waited);
+            if S::WRITES && has_waited {
+                let allowed = self.pool.state_of(slot).session.capacity();
+                tick.measured.limited += u64::from(allowed < self.depth);
+            }
         }
         self.count_in_flight(now_ns);
         self.send(slot, 1, due_ns, now_ns);

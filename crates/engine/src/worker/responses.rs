@@ -20,15 +20,16 @@ use crate::checks::Checks;
 use crate::driver::{Buffer, Driver, End, SlotId};
 use crate::flight::Batch;
 use crate::ledger::{Ledger, Stamp, Streak};
+use crate::pool::Link;
 use crate::samples::{Place, Samples};
 use crate::shard::Shard;
 use crate::slowest::Slowest;
 use crate::tally::{self, Tally};
 use model::slow::{Slow, SlowEnd};
 use model::tick::{ErrorClass, Tick};
-use wire::response::{ProtocolError, Response};
+use wire::response::{Expect, Outcome, ProtocolError, Response};
 use wire::rules::Fate;
-use wire::session::{RequestId, Session};
+use wire::session::{RequestId, ResponseOrder, Session};
 use wire::tape::Tape;
 
 /// The kind of requests that are sent, as far as responses depend on it.
@@ -61,7 +62,11 @@ impl<D: Driver, S: Session> Worker<D, S> {
             self.read_responses::<Mixed>(slot, at_ns, buffer)
         };
         self.driver.release(buffer);
+        if S::WRITES && self.pool.link(slot) == Link::Opening {
+            return self.greeted(slot, cause, at_ns);
+        }
         match cause {
+            None if S::WRITES && self.is_left(slot) => self.abandon(slot, Cause::Order, at_ns),
             None if self.is_used_up(slot) => self.abandon(slot, Cause::Planned, at_ns),
             None => self.top_up(slot, at_ns),
             Some(cause) => self.abandon(slot, cause, at_ns),
@@ -79,7 +84,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
     ) -> Option<Cause> {
         let mut input = self.driver.bytes(buffer);
         let state = self.pool.state(slot);
-        let early = state.sending.then(|| Early::begin(&self.recorder.tick, state.responses));
+        // Where a session writes, requests before the one that is answered may be held back.
+        let is_watched = !S::WRITES && state.sending;
+        let early = is_watched.then(|| Early::begin(&self.recorder.tick, state.responses));
         state.heard_ns = at_ns;
         let mut books = Books {
             tape: &self.tape,
@@ -94,12 +101,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
             offered: input.len(),
         };
         let mut cause = None;
-        while !input.is_empty() && cause.is_none() {
+        while has_more::<S>(input) && cause.is_none() {
             let request = match state.session.addressee(&mut input) {
                 Ok(Some(request)) => request,
                 Ok(None) => break,
-                Err(_) => {
-                    cause = Some(Cause::Failure(ErrorClass::Parse));
+                Err(error) => {
+                    let before = (&state.session, Expect::Body);
+                    cause = Some(books.refuse(before, error, (&[], 0), at_ns));
                     break;
                 }
             };
@@ -108,12 +116,15 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 break;
             };
             let landed;
-            (landed, cause) = books.read::<K>((slot, state), &mut batch, &mut input, at_ns);
-            state.responses += u64::from(landed);
+            (landed, cause) =
+                books.read::<K>((slot, request), state, &mut batch, &mut input, at_ns);
             self.flights.land(slot, request, landed, batch.position);
         }
         if cause.is_none() && !input.is_empty() {
             cause = books.unasked(state, input, at_ns);
+        }
+        if S::WRITES {
+            books.tick.accounting.stray_bytes += state.session.take_stray();
         }
         if let Some(early) = early {
             self.count_early(slot, early);
@@ -127,6 +138,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
             End::Closed | End::Truncated => ErrorClass::Closed,
             End::Reset => ErrorClass::Reset,
         };
+        if S::WRITES && self.pool.link(slot) == Link::Opening {
+            return self.open_failed(slot, ErrorClass::Connect, at_ns);
+        }
         let state = self.pool.state(slot);
         state.peer_ended = true;
         let early = state.sending.then(|| Early::begin(&self.recorder.tick, state.responses));
@@ -152,8 +166,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 let mut streak = books.ledger.streak(stamp_of(&batch));
                 let place = (slot, state.responses - 1);
                 let (read, pace) = ((response, &[][..]), books.pace(&batch, at_ns));
-                state.served +=
-                    books.book::<Mixed>(&mut streak, (place, at_ns), (&batch, pace), read);
+                let at = (place, RequestId::Oldest, at_ns);
+                state.served += books.book::<Mixed>(&mut streak, at, (&batch, pace), read);
                 books.ledger.settle(books.tick, streak, at_ns);
                 books.ledger.consist(books.tick, batch.epoch, &state.session.take_parts());
                 if let Some(early) = early {
@@ -166,7 +180,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 self.fail_one(slot, ErrorClass::Parse, at_ns);
                 self.abandon(slot, Cause::Failure(class), at_ns);
             }
-            Ok(None) if state.responses > 0 => self.abandon(slot, Cause::Crossed, at_ns),
+            // A protocol without order says itself which requests it has not processed.
+            Ok(None) if S::ORDER == ResponseOrder::OfRequests && state.responses > 0 => {
+                self.abandon(slot, Cause::Crossed, at_ns)
+            }
             _ => self.abandon(slot, Cause::Failure(class), at_ns),
         }
     }
@@ -177,6 +194,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.flights.land(slot, RequestId::Oldest, 1, self.tape.advance(batch.position, 1));
         self.fail(Batch { count: 1, ..batch }, class, at_ns);
     }
+}
+
+/// Whether a session may have something to tell: bytes, or where responses come in any order also
+/// what it knows without more of them.
+#[inline(always)]
+fn has_more<S: Session>(input: &[u8]) -> bool {
+    S::ORDER == ResponseOrder::Any || !input.is_empty()
 }
 
 /// Whether requests are among the slowest so far.
@@ -209,7 +233,8 @@ impl<S: Session> Books<'_, S> {
     #[inline(always)]
     fn read<K: SentKind>(
         &mut self,
-        (slot, state): (SlotId, &mut Requester<S>),
+        (slot, request): (SlotId, RequestId),
+        state: &mut Requester<S>,
         batch: &mut Batch,
         input: &mut &[u8],
         at_ns: u64,
@@ -217,26 +242,37 @@ impl<S: Session> Books<'_, S> {
         let mut streak = self.ledger.streak(stamp_of(batch));
         let (offered, pace) = (input.len(), self.pace(batch, at_ns));
         let (mut landed, mut cause) = (0, None);
-        while landed < batch.count && !input.is_empty() {
+        while landed < batch.count && has_more::<S>(input) {
             let before = *input;
-            match self.receive::<K>((slot, &mut state.session), input, batch.position) {
-                Ok(Some(response)) => {
+            let at = (request, batch.position);
+            match self.receive::<K>((slot, &mut state.session), input, at) {
+                Ok(Some(Outcome::Response(response))) => {
                     let read = &before[..before.len() - input.len()];
-                    let place = (slot, state.responses + u64::from(landed));
                     let read = (response, read);
-                    state.served +=
-                        self.book::<K>(&mut streak, (place, at_ns), (batch, pace), read);
+                    let at = ((slot, state.responses), request, at_ns);
+                    state.served += self.book::<K>(&mut streak, at, (batch, pace), read);
+                    state.responses += 1;
                     landed += 1;
+                    if S::WRITES && !self.ledger.is_open(batch.epoch) {
+                        self.tick.accounting.stray_bytes += response.bytes;
+                    }
                     batch.position = self.tape.advance(batch.position, 1);
                     if !response.reusable {
                         cause = Some(Cause::Order);
                         break;
                     }
                 }
+                Ok(Some(Outcome::Refused)) => {
+                    self.fail(batch, ErrorClass::Refused, at_ns);
+                    landed += 1;
+                }
+                Ok(Some(Outcome::Abandoned)) => {
+                    self.fail(batch, ErrorClass::Aborted, at_ns);
+                    landed += 1;
+                }
                 Ok(None) => {
-                    if self.samples.is_following() {
-                        let place = (slot, state.responses + u64::from(landed));
-                        self.samples.piece(place, before);
+                    if !S::WRITES && self.samples.is_following() {
+                        self.samples.piece((slot, state.responses), before);
                     }
                     break;
                 }
@@ -250,7 +286,12 @@ impl<S: Session> Books<'_, S> {
         }
         self.ledger.settle(self.tick, streak, at_ns);
         self.ledger.consist(self.tick, batch.epoch, &state.session.take_parts());
-        if !self.ledger.is_open(batch.epoch) {
+        if S::WRITES
+            && let Some(counters) = self.ledger.counters(self.tick, batch.epoch)
+        {
+            counters.bytes_untaken += state.session.take_dropped();
+        }
+        if !S::WRITES && !self.ledger.is_open(batch.epoch) {
             // An earlier level was over before this response. What is left after a failure is not
             // read.
             let left = if cause.is_none() { input.len() } else { 0 };
@@ -259,17 +300,26 @@ impl<S: Session> Books<'_, S> {
         (landed, cause)
     }
 
-    /// Lets a session receive the response to the request at `position`.
+    /// Fails a request that the server did not answer, although the connection goes on.
+    #[cold]
+    fn fail(&mut self, batch: &Batch, class: ErrorClass, at_ns: u64) {
+        if self.tally.is_by_target() && self.ledger.is_window(batch.epoch) {
+            self.tally.fail(batch, class);
+        }
+        self.ledger.fail(self.tick, at_ns, batch.epoch, class, u64::from(batch.count));
+    }
+
+    /// Lets a session receive the response to a request, which is the one at `position`.
     #[inline(always)]
     fn receive<K: SentKind>(
         &mut self,
         (slot, session): (SlotId, &mut S),
         input: &mut &[u8],
-        position: u32,
-    ) -> Result<Option<Response>, ProtocolError> {
+        (request, position): (RequestId, u32),
+    ) -> Result<Option<Outcome>, ProtocolError> {
         if K::IS_MIXED {
             let memory = &mut self.memories[tally::place(self.tape, position)];
-            self.checks.receive((slot, session), input, position, memory)
+            self.checks.receive((slot, session), input, (request, position), memory)
         } else {
             session.receive(input, self.tape.expect(position), &mut self.memories[0], &mut ())
         }
@@ -281,7 +331,7 @@ impl<S: Session> Books<'_, S> {
     fn book<K: SentKind>(
         &mut self,
         streak: &mut Streak,
-        (place, at_ns): (Place, u64),
+        (place, request, at_ns): (Place, RequestId, u64),
         (batch, pace): (&Batch, Pace),
         (response, read): (Response, &[u8]),
     ) -> u64 {
@@ -297,7 +347,7 @@ impl<S: Session> Books<'_, S> {
                 }
             };
         }
-        let fate = self.checks.verdict(place.0, batch.position, response);
+        let fate = self.checks.verdict((place.0, request), batch.position, response);
         if self.tally.is_by_target() && self.ledger.is_window(batch.epoch) {
             self.tally.response(batch, at_ns, response, fate);
         }
@@ -341,7 +391,8 @@ impl<S: Session> Books<'_, S> {
             Fate::Good | Fate::ErrorStatus => None,
             Fate::Mismatch(check) => Some(check),
         };
-        if fate != Fate::Good || response.status >= 300 {
+        // The bytes of a session that writes are frames, which are no text to show.
+        if !S::WRITES && (fate != Fate::Good || response.status >= 300) {
             self.samples.catch(self.tick, (place, at_ns), (response, check), read);
         }
         if fate == Fate::Good {

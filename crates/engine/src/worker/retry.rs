@@ -12,6 +12,7 @@
 use super::responses::{Who, slow};
 use super::{Cause, Worker};
 use crate::driver::{Ahead, Driver, Sending, SlotId};
+use crate::flight::Batch;
 use crate::pool::Link;
 use model::dist::Dist;
 use model::load::Retry;
@@ -39,16 +40,21 @@ impl<D: Driver, S: Session> Worker<D, S> {
             return;
         }
         while let Some(batch) = self.flights.pop_batch(slot) {
-            if class == ErrorClass::Timeout && self.ledger.is_window(batch.epoch) {
-                let waited_ns = now_ns.saturating_sub(batch.planned_ns);
-                self.recorder.tick.histograms[Dist::AtLeast]
-                    .record_n(waited_ns, u64::from(batch.count));
-                let place = (slot, self.pool.state_of(slot).responses);
-                let who = Who { place, tape: &self.tape, shard: &self.shard };
-                self.slowest.keep_all(slow(who, &batch, now_ns, SlowEnd::TimedOut), batch.count);
-            }
-            self.fail(batch, class, now_ns);
+            self.give_up(slot, batch, class, now_ns);
         }
+    }
+
+    /// Fails requests that get no response, which were in flight on a connection.
+    pub(super) fn give_up(&mut self, slot: SlotId, batch: Batch, class: ErrorClass, now_ns: u64) {
+        if class == ErrorClass::Timeout && self.ledger.is_window(batch.epoch) {
+            let waited_ns = now_ns.saturating_sub(batch.planned_ns);
+            self.recorder.tick.histograms[Dist::AtLeast]
+                .record_n(waited_ns, u64::from(batch.count));
+            let place = (slot, self.pool.state_of(slot).responses);
+            let who = Who { place, tape: &self.tape, shard: &self.shard };
+            self.slowest.keep_all(slow(who, &batch, now_ns, SlowEnd::TimedOut), batch.count);
+        }
+        self.fail(batch, class, now_ns);
     }
 
     fn note_crossed(&mut self, slot: SlotId) {
@@ -63,7 +69,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
     fn may_send_again(&self, slot: SlotId, now_ns: u64) -> bool {
         let is_replaced =
             slot < self.pool.wanted() && !self.plans_starts() && self.is_renewed(slot, now_ns);
+        // What a session wrote names its streams.
         self.retry != Retry::Never
+            && !S::WRITES
             && is_replaced
             && self.flights.on(slot) <= self.tape.batch_max()
             && self.flights.batches(slot).all(|batch| {

@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 use wire::http1::Http1;
-use wire::response::{Expect, ProtocolError, Response};
-use wire::session::{self, Reply, RequestId, Session, Witness};
+use wire::http2::{Asked, Http2, Peer, Said, Scheme, respond, say};
+use wire::session::{self, Reply};
 use wire::tape::Tape;
 
 const CAPACITY: u32 = 3;
@@ -24,58 +24,15 @@ const DEPTH: u32 = 5;
 const SLOTS: u32 = 4;
 const BUDGET: u64 = 500;
 const BEGIN_NS: u64 = 1_000_000;
-/// Not a response: a frame of the protocol itself.
-const FRAME: u8 = 0;
-const RESPONSE: u8 = 1;
-
-/// A byte that says what follows; after that of a response comes the number of its request.
-#[derive(Debug, Default)]
-struct Framed;
-
-impl Session for Framed {
-    const ALPN: &'static [u8] = b"framed";
-    const ORDER: session::ResponseOrder = session::ResponseOrder::Any;
-    type Memory = ();
-
-    fn capacity(&self) -> u32 {
-        CAPACITY
-    }
-
-    fn addressee(&mut self, input: &mut &[u8]) -> Result<Option<RequestId>, ProtocolError> {
-        while let Some((&FRAME, rest)) = input.split_first() {
-            *input = rest;
-        }
-        Ok(input.get(1).map(|number| RequestId::Number(u32::from(*number))))
-    }
-
-    fn receive<W: Witness>(
-        &mut self,
-        input: &mut &[u8],
-        _expect: Expect,
-        _memory: &mut (),
-        _witness: &mut W,
-    ) -> Result<Option<Response>, ProtocolError> {
-        *input = &input[2..];
-        Ok(Some(Response { status: 200, bytes: 2, reusable: true }))
-    }
-
-    fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
-        Ok(None)
-    }
-
-    fn respond(request: RequestId, _reply: &Reply<'_>, output: &mut Vec<u8>) {
-        let RequestId::Number(number) = request else { return };
-        output.extend_from_slice(&[FRAME, RESPONSE, number as u8]);
-    }
-}
-
 const REPLY: Reply<'_> =
-    Reply { status: 200, reason: "", fields: &[], ending: session::Ending::Length, body: &[] };
+    Reply { status: 200, reason: "", fields: &[], ending: session::Ending::Length, body: b"hi" };
 
 #[derive(Default)]
 struct Line {
-    sent: u32,
-    /// Requests without a response, by number, with the time of their send.
+    peer: Peer,
+    outbox: Vec<u8>,
+    is_new: bool,
+    /// Requests without a response, by stream, with the time of their send.
     waiting: Vec<(u32, u64)>,
 }
 
@@ -83,7 +40,6 @@ struct Line {
 struct Shuffler {
     now_ns: u64,
     random: u64,
-    tape: Arc<Tape>,
     lines: Vec<Line>,
     due: VecDeque<Event>,
     bytes: Vec<Vec<u8>>,
@@ -107,16 +63,27 @@ impl Driver for Shuffler {
     }
 
     fn open(&mut self, slot: SlotId, _route: u32) {
+        self.lines[slot as usize] = Line { is_new: true, ..Line::default() };
         self.due.push_back(Event::Opened { slot, at_ns: self.now_ns });
     }
 
-    fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
-        let line = &mut self.lines[slot as usize];
-        for _ in 0..self.tape.count(&span) {
-            line.waiting.push((line.sent, self.now_ns));
-            line.sent += 1;
-        }
-        self.most = self.most.max(line.waiting.len());
+    fn send(&mut self, _slot: SlotId, _span: Range<usize>, _ahead: Ahead) -> Sending {
+        panic!("the session writes what is sent");
+    }
+
+    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
+        &mut self.lines[slot as usize].outbox
+    }
+
+    fn send_outbox(&mut self, slot: SlotId, _ahead: Ahead) -> Sending {
+        let Line { peer, outbox, waiting, .. } = &mut self.lines[slot as usize];
+        peer.take(outbox, |asked| {
+            if let Asked::Head { stream, .. } = asked {
+                waiting.push((stream, self.now_ns));
+            }
+        });
+        outbox.clear();
+        self.most = self.most.max(waiting.len());
         Sending::Done
     }
 
@@ -126,18 +93,22 @@ impl Driver for Shuffler {
         self.now_ns += 1_000;
         let at_ns = self.now_ns;
         for slot in 0..self.lines.len() {
-            let mut bytes = vec![FRAME];
+            let mut bytes = Vec::new();
+            if std::mem::take(&mut self.lines[slot].is_new) {
+                say(&Said::Settings { streams: Some(CAPACITY), window: None }, &mut bytes);
+            }
             let answered = self.below(self.lines[slot].waiting.len() + 1);
             for _ in 0..answered {
                 let waiting = self.lines[slot].waiting.len();
                 let nth = self.below(waiting);
-                let (number, sent_ns) = self.lines[slot].waiting.swap_remove(nth);
+                let (stream, sent_ns) = self.lines[slot].waiting.swap_remove(nth);
                 self.took_ns.push(at_ns - sent_ns);
-                Framed::respond(RequestId::Number(number), &REPLY, &mut bytes);
+                say(&Said::Ping, &mut bytes);
+                respond(stream, &REPLY, &mut bytes);
             }
             let buffer = Buffer { id: slot as u16, length: bytes.len() as u32 };
             self.bytes[slot] = bytes;
-            if answered > 0 {
+            if buffer.length > 0 {
                 self.due.push_back(Event::Received { slot: slot as SlotId, at_ns, buffer });
             }
         }
@@ -156,23 +127,32 @@ impl Driver for Shuffler {
 }
 
 fn job() -> Job {
-    let request =
-        Request { method: "GET".to_string(), path: "/".to_string(), ..Request::default() };
+    job_of(Tape::new(&[request()], DEPTH).unwrap())
+}
+
+fn job_of_streams() -> Job {
+    job_of(Tape::http2(&[request()], Scheme::Http).unwrap())
+}
+
+fn request() -> Request {
+    Request { method: "GET".to_string(), path: "/".to_string(), ..Request::default() }
+}
+
+fn job_of(tape: Tape) -> Job {
     Job {
         routes: vec![],
         connections_max: SLOTS,
         depth_max: DEPTH,
         timeout_ns: 1_000_000_000,
         connect_timeout_ns: 1_000_000_000,
-        ..Job::for_tests(Tape::new(&[request], DEPTH).unwrap())
+        ..Job::for_tests(tape)
     }
 }
 
-fn shuffler(job: &Job) -> Shuffler {
+fn shuffler() -> Shuffler {
     Shuffler {
         now_ns: 0,
         random: 7,
-        tape: Arc::clone(&job.tape),
         lines: (0..SLOTS).map(|_| Line::default()).collect(),
         due: VecDeque::new(),
         bytes: vec![Vec::new(); SLOTS as usize],
@@ -195,10 +175,10 @@ fn level() -> [Order; 2] {
 
 #[test]
 fn responses_in_any_order_land_on_their_own_requests() {
-    let job = job();
-    let driver = shuffler(&job);
+    let job = job_of_streams();
+    let driver = shuffler();
     let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
-    let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    let mut worker = Worker::<_, Http2>::new(&job, SLOTS, 0, driver, recorder, orders_out);
     level().into_iter().for_each(|order| orders.push(order).unwrap());
     let (mut latency, mut completed) = (model::histogram::Histogram::new(), 0);
     let mut is_over = false;
@@ -207,7 +187,7 @@ fn responses_in_any_order_land_on_their_own_requests() {
         feed.drain(|tick| {
             latency.merge(&tick.histograms[Dist::Latency]);
             completed += tick.measured.completed;
-            assert_eq!((tick.measured.failed, tick.accounting.stray_bytes), (0, 0));
+            assert_eq!(tick.measured.failed, 0);
             is_over |= tick.last;
         });
     }
@@ -221,10 +201,10 @@ fn responses_in_any_order_land_on_their_own_requests() {
 
 #[test]
 fn a_stop_does_not_end_a_level_again_that_is_over() {
-    let job = job();
-    let driver = shuffler(&job);
+    let job = job_of_streams();
+    let driver = shuffler();
     let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
-    let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    let mut worker = Worker::<_, Http2>::new(&job, SLOTS, 0, driver, recorder, orders_out);
     level().into_iter().for_each(|order| orders.push(order).unwrap());
     let mut ends = 0;
     while ends == 0 {
@@ -243,10 +223,10 @@ fn a_stop_does_not_end_a_level_again_that_is_over() {
 /// Connections may end between two levels, which opens them again; others are kept.
 #[test]
 fn the_first_tick_of_a_level_counts_its_own_connections() {
-    let job = job();
-    let driver = shuffler(&job);
+    let job = job_of_streams();
+    let driver = shuffler();
     let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
-    let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    let mut worker = Worker::<_, Http2>::new(&job, SLOTS, 0, driver, recorder, orders_out);
     level().into_iter().for_each(|order| orders.push(order).unwrap());
     let mut is_over = false;
     while !is_over {
@@ -358,10 +338,10 @@ fn what_became_due_while_a_late_window_was_counted_is_unsent_too() {
     for (budget, now_ms, expected) in
         [(u64::MAX, 700, 700), (600, 700, 600), (u64::MAX, 2_000, 1_000), (u64::MAX, 400, 500)]
     {
-        let job = job();
+        let job = job_of_streams();
         let ((recorder, _feed), (_orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
-        let driver = shuffler(&job);
-        let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+        let driver = shuffler();
+        let mut worker = Worker::<_, Http2>::new(&job, SLOTS, 0, driver, recorder, orders_out);
         let curve = Arc::new(Curve::constant(1_000.0));
         worker.pace = Pace::Open { curve, arrivals: Spacing::Fixed, seed: 1 };
         worker.stage = Stage::Measure;
@@ -449,7 +429,7 @@ impl Driver for Lone {
 /// Sends `budget` requests through that driver; returns all ticks as one, or `None` when the level
 /// does not end.
 fn run_lone(sending: Sending, connections: u32, budget: u64) -> Option<Tick> {
-    let job = job();
+    let job = job_of_streams();
     let (due, ready) = (VecDeque::new(), VecDeque::new());
     let driver = Lone { now_ns: 0, due, ready, sending };
     let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
@@ -499,22 +479,30 @@ fn a_request_that_is_answered_but_never_taken_does_not_block_its_connection_for_
 
 #[test]
 fn a_response_to_an_earlier_level_is_stray() {
-    let job = job();
-    let driver = shuffler(&job);
+    let job = job_of_streams();
+    let driver = shuffler();
     let ((recorder, mut feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
-    let mut worker = Worker::<_, Framed>::new(&job, SLOTS, 0, driver, recorder, orders_out);
-    // Runs until a level is over; returns its unanswered requests and its stray bytes.
-    let mut run_level = |worker: &mut Worker<_, Framed>| {
-        let (mut unanswered, mut stray, mut is_over) = (0, 0, false);
+    let mut worker = Worker::<_, Http2>::new(&job, SLOTS, 0, driver, recorder, orders_out);
+    // Of a frame that belongs to no request, and of a response.
+    let (mut ping, mut settings, mut response) = (Vec::new(), Vec::new(), Vec::new());
+    say(&Said::Ping, &mut ping);
+    say(&Said::Settings { streams: Some(CAPACITY), window: None }, &mut settings);
+    respond(1, &REPLY, &mut response);
+    let [ping, settings, response] = [ping, settings, response].map(|bytes| bytes.len() as u64);
+    // Runs until a level is over; returns its unanswered and completed requests, and its stray
+    // bytes.
+    let mut run_level = |worker: &mut Worker<_, Http2>| {
+        let (mut unanswered, mut completed, mut stray, mut is_over) = (0, 0, 0, false);
         while !is_over {
             worker.turn();
             feed.drain(|tick| {
+                completed += tick.measured.completed;
                 unanswered += tick.measured.unanswered;
                 stray += tick.accounting.stray_bytes;
                 is_over |= tick.last;
             });
         }
-        (unanswered, stray)
+        (unanswered, completed, stray)
     };
     let [connect, measure] = level();
     orders.push(connect.clone()).unwrap();
@@ -522,11 +510,12 @@ fn a_response_to_an_earlier_level_is_stray() {
     orders
         .push(Order::Measure { begin_ns, end_ns, budget: None, drain_ns: 0, skip_until_ns: 0 })
         .unwrap();
-    let (unanswered, stray) = run_level(&mut worker);
-    assert!(unanswered > 0 && stray == 0, "{unanswered} unanswered, {stray} B stray");
+    let (unanswered, completed, stray) = run_level(&mut worker);
+    assert!(unanswered > 0);
+    assert_eq!(stray, u64::from(SLOTS) * settings + completed * ping, "no response is stray");
     for order in [connect, measure] {
         orders.push(order).unwrap();
     }
-    // A response is two bytes; the frame before it belongs to none.
-    assert_eq!(run_level(&mut worker), (0, 2 * unanswered));
+    let expected = BUDGET * ping + unanswered * (response + ping);
+    assert_eq!(run_level(&mut worker), (0, BUDGET, expected));
 }

@@ -53,6 +53,10 @@ impl<S: Session> Books<'_, S> {
     ) -> Cause {
         let begin = input[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let line = &input[begin..];
+        if S::WRITES {
+            self.samples.fault(self.tick, at_ns, (error, session.progress()), (&[], 0));
+            return Cause::Failure(ErrorClass::Parse);
+        }
         let is_behind = error == ProtocolError::NotHttp && !line.starts_with(b"HTTP/");
         let is_later = input.len() == self.offered;
         let unasked = if is_behind { session.unasked(line, before) } else { None };
@@ -157,11 +161,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// Counts what the kernel has not taken of the last send of a connection.
     pub(in crate::worker) fn count_untaken(&mut self, slot: SlotId) {
         let state = self.pool.state(slot);
-        if !state.sending {
+        let held_bytes = state.session.held_bytes();
+        if !state.sending && held_bytes == 0 {
             return;
         }
+        let untaken = if state.sending { self.driver.untaken(slot) as u64 } else { 0 };
         if let Some(counters) = self.ledger.counters(&mut self.recorder.tick, state.sent_in) {
-            counters.bytes_untaken += self.driver.untaken(slot) as u64;
+            counters.bytes_untaken += untaken + held_bytes;
         }
     }
 

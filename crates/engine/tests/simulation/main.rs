@@ -1,5 +1,7 @@
 //! The whole worker in virtual time against servers that misbehave: nothing is ever lost.
 
+mod streams;
+
 use engine::driver::sim::{Faults, StallPoint, Stalls};
 use engine::job::Job;
 use engine::schedule::Schedule;
@@ -166,7 +168,7 @@ fn assert_divided(account: &Account, context: &str) {
     let mut whole = account.measured;
     whole.errors = sum.errors;
     // Nor do counts of the schedule; what responses consist of is counted for the whole alone.
-    (whole.unsent, whole.waited, whole.parts) = (0, 0, sum.parts);
+    (whole.unsent, whole.waited, whole.limited, whole.parts) = (0, 0, 0, sum.parts);
     // A request that is sent again belongs to its target once.
     assert!(whole.bytes_sent == sum.bytes_sent || whole.retried > 0, "{context}: bytes of targets");
     (whole.retried, whole.bytes_sent) = (0, sum.bytes_sent);

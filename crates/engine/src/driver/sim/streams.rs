@@ -1,0 +1,517 @@
+//! No sockets and no real time: a seeded HTTP/2 server with faults, in virtual time.
+//!
+//! It answers in any order and in parts, whose frames mix with those of other streams; changes its
+//! limits and windows while requests are on their way; leaves connections with GOAWAY, and refuses,
+//! resets or forgets streams. It also holds the client to the rules: one that opens more streams
+//! than it may, or sends more than a window has room for, is a panic. Tests only.
+
+use super::agenda::Agenda;
+use super::{StallPoint, Stalls, Witness};
+use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
+use crate::job::Job;
+use model::tick::ErrorClass;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use wire::http2::{Asked, Ends, Form, Peer, Said, say};
+
+/// Faults, each in parts per thousand of its occasions, and how slow the server is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StreamFaults {
+    /// A connection attempt is refused.
+    pub refused: u64,
+    /// A connection is accepted, and the server says nothing.
+    pub mute: u64,
+    /// A connection is accepted, and the server speaks HTTP/1.1.
+    pub other_protocol: u64,
+    /// A send is taken in two parts.
+    pub partial_send: u64,
+    /// The connection ends instead of a response, with a reset or without.
+    pub cut: u64,
+    /// The server leaves the connection when a request comes.
+    pub goaway: u64,
+    /// A stream is refused (REFUSED_STREAM).
+    pub refuses: u64,
+    /// A stream is reset, before or inside the response.
+    pub resets: u64,
+    /// No response ever comes on a stream.
+    pub silent: u64,
+    /// The response is an error status.
+    pub error_status: u64,
+    /// A response comes before all of the request.
+    pub early: u64,
+    /// The server announces another limit, or another window, when a request comes.
+    pub changes: u64,
+    /// A part of a request's body does not widen the window.
+    pub starved: u64,
+    /// Header blocks are in pieces or padded; so are bodies; interim responses and trailers come.
+    pub odd_forms: u64,
+    /// A PING, or a frame of an unknown type, comes with a response.
+    pub chatter: u64,
+    /// What the server says arrives in random pieces.
+    pub pieces: u64,
+    /// What it says arrives byte by byte.
+    pub bytewise: u64,
+    /// A frame that breaks the rules comes.
+    pub garbage: u64,
+    /// Streams that the server allows, at least and at most; 0 for no limit.
+    pub streams: (u64, u64),
+    /// Its windows, bytes, at least and at most.
+    pub window: (u64, u64),
+    /// Shortest and longest time to each part of a response, nanoseconds.
+    pub service_ns: (u64, u64),
+    /// Stalls of the generator, if any.
+    pub stalls: Option<Stalls>,
+}
+
+#[derive(Debug)]
+enum Happening {
+    Opened,
+    OpenFailed(ErrorClass),
+    /// The rest of a send is taken.
+    SendTaken(Vec<u8>),
+    /// The server says the next part of the response on a stream.
+    Part(u32),
+    /// The server widens the windows of the connection and of a stream.
+    Widen(u32, u32),
+    /// Bytes, and how many good responses they complete.
+    Bytes(Vec<u8>, u64),
+    Ended(End),
+}
+
+/// A stream that is open for the server.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    is_whole: bool,
+    is_answered: bool,
+    is_good: bool,
+    /// DATA frames still to be sent; none before the head.
+    parts: Option<u64>,
+    window: i64,
+}
+
+/// One connection, as the server sees it.
+#[derive(Default)]
+struct Line {
+    peer: Peer,
+    outbox: Vec<u8>,
+    open: BTreeMap<u32, Open>,
+    /// Limit and window that the client has acknowledged, then those that it has not.
+    announced: VecDeque<(u32, u32)>,
+    window: i64,
+    /// No stream above this is processed.
+    last: Option<u32>,
+    /// When the server can say more.
+    free_ns: u64,
+    /// It says nothing more.
+    is_over: bool,
+}
+
+/// See the module.
+pub struct Streams {
+    faults: StreamFaults,
+    /// What the simulated server saw.
+    pub witness: Witness,
+    agenda: Agenda<Happening>,
+    lines: Vec<Line>,
+    bytes: Vec<u8>,
+}
+
+impl Streams {
+    /// A server for `slots` connections of a job; its faults are drawn from the job's seed.
+    pub fn new(job: &Job, slots: u32, faults: StreamFaults) -> Self {
+        Self {
+            faults,
+            witness: Witness::default(),
+            agenda: Agenda::new(job.seed, slots, faults.stalls),
+            lines: (0..slots).map(|_| Line::default()).collect(),
+            bytes: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, slot: SlotId) -> &mut Line {
+        &mut self.lines[slot as usize]
+    }
+
+    fn draw_limit(&mut self) -> Option<u32> {
+        let (least, most) = self.faults.streams;
+        (most > 0).then(|| self.agenda.between(least, most) as u32)
+    }
+
+    /// The server's first words.
+    fn accept(&mut self, slot: SlotId) {
+        self.witness.accepted += 1;
+        let (least, most) = self.faults.window;
+        let window = self.agenda.between(least, most) as u32;
+        let limit = self.draw_limit();
+        *self.line(slot) = Line {
+            window: 65_535,
+            announced: VecDeque::from([(0, 0), (limit.unwrap_or(u32::MAX), window)]),
+            ..Line::default()
+        };
+        let mut words = Vec::new();
+        if self.agenda.strikes(self.faults.mute) {
+            self.line(slot).is_over = true;
+        } else if self.agenda.strikes(self.faults.other_protocol) {
+            words = b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec();
+            self.line(slot).is_over = true;
+        } else {
+            say(&Said::Settings { streams: limit, window: Some(window) }, &mut words);
+            say(&Said::Acknowledged, &mut words);
+        }
+        let at_ns = self.agenda.now_ns + self.agenda.between(1_000, 100_000);
+        self.deliver(slot, at_ns, &words, 0);
+    }
+
+    /// The server has received bytes on a connection.
+    fn take(&mut self, slot: SlotId, bytes: &[u8]) {
+        let mut peer = std::mem::take(&mut self.line(slot).peer);
+        let mut all = Vec::new();
+        peer.take(bytes, |asked| all.push(asked));
+        self.line(slot).peer = peer;
+        for asked in all {
+            match asked {
+                Asked::Head { stream, ends, .. } => self.asked(slot, stream, ends),
+                Asked::Body { stream, bytes, ends } => self.more(slot, stream, bytes, ends),
+                Asked::Reset { stream, .. } => drop(self.line(slot).open.remove(&stream)),
+                Asked::Acknowledged => {
+                    let announced = &mut self.line(slot).announced;
+                    announced.pop_front();
+                    assert!(!announced.is_empty(), "it acknowledges what was not said");
+                }
+                Asked::Settings { .. } | Asked::Window { .. } | Asked::Pong => {}
+            }
+        }
+    }
+
+    /// A request came.
+    fn asked(&mut self, slot: SlotId, stream: u32, is_whole: bool) {
+        self.witness.requests += 1;
+        let line = self.line(slot);
+        if line.is_over {
+            return;
+        }
+        // Until it has acknowledged a limit, the one before it may hold.
+        let most = line.announced.iter().map(|(limit, _)| *limit).max().unwrap_or(0);
+        let window = line.announced.iter().map(|(_, window)| i64::from(*window)).max().unwrap_or(0);
+        if line.last.is_some_and(|last| stream > last) {
+            return;
+        }
+        let (is_answered, is_good, parts) = (false, true, None);
+        line.open.insert(stream, Open { is_whole, is_answered, is_good, parts, window });
+        assert!(line.open.len() <= most as usize, "{} streams of {most}", line.open.len());
+        let (faults, now_ns) = (self.faults, self.agenda.now_ns);
+        if self.agenda.strikes(faults.changes) {
+            self.change(slot);
+        }
+        if self.agenda.strikes(faults.goaway) {
+            // What was asked for before may be dropped as well.
+            let dropped = self.agenda.between(0, 3) as u32;
+            let last = stream.saturating_sub(2 * dropped);
+            let line = self.line(slot);
+            line.last = Some(last);
+            line.open.retain(|stream, _| *stream <= last);
+            self.say(slot, now_ns, &Said::Goaway { last, code: 0 }, 0);
+        }
+        if !self.line(slot).open.contains_key(&stream) {
+        } else if self.agenda.strikes(faults.refuses) {
+            self.line(slot).open.remove(&stream);
+            self.say(slot, now_ns, &Said::Reset { stream, code: 7 }, 0);
+        } else if is_whole || self.agenda.strikes(faults.early) {
+            self.answer(slot, stream);
+        }
+    }
+
+    /// A part of a body came.
+    fn more(&mut self, slot: SlotId, stream: u32, bytes: u32, ends: bool) {
+        let bytes_of = i64::from(bytes);
+        let now_ns = self.agenda.now_ns;
+        let (faults, line) = (self.faults, &mut self.lines[slot as usize]);
+        line.window -= bytes_of;
+        assert!(line.window >= 0, "the window of the connection: {}", line.window);
+        let mut is_asked = false;
+        if let Some(open) = line.open.get_mut(&stream) {
+            open.window -= bytes_of;
+            assert!(open.window >= 0, "the window of a stream: {}", open.window);
+            open.is_whole |= ends;
+            is_asked = ends && !open.is_answered;
+        }
+        let later_ns = now_ns + self.agenda.between(1_000, 200_000);
+        let widened = if self.agenda.strikes(faults.starved) { 0 } else { stream };
+        self.agenda.arrange(later_ns, slot, Happening::Widen(widened, bytes));
+        if is_asked {
+            self.answer(slot, stream);
+        }
+    }
+
+    /// Announces another limit and another window.
+    fn change(&mut self, slot: SlotId) {
+        let (least, most) = self.faults.window;
+        let window = self.agenda.between(least, most) as u32;
+        let streams = self.draw_limit();
+        let line = self.line(slot);
+        let before = line.announced.back().map_or(0, |(_, window)| *window);
+        // What the client sent before it heard of a smaller window is right.
+        let more = i64::from(window.saturating_sub(before));
+        line.open.values_mut().for_each(|open| open.window += more);
+        line.announced.push_back((streams.unwrap_or(u32::MAX), window));
+        let now_ns = self.agenda.now_ns;
+        self.say(slot, now_ns, &Said::Settings { streams, window: Some(window) }, 0);
+    }
+
+    /// Arranges for a response.
+    fn answer(&mut self, slot: SlotId, stream: u32) {
+        let faults = self.faults;
+        let is_good = !self.agenda.strikes(faults.error_status);
+        let is_silent = self.agenda.strikes(faults.silent);
+        let later_ns = self.later_ns();
+        if let Some(open) = self.line(slot).open.get_mut(&stream) {
+            (open.is_answered, open.is_good) = (true, is_good);
+        }
+        if !is_silent {
+            self.agenda.arrange(later_ns, slot, Happening::Part(stream));
+        }
+    }
+
+    fn later_ns(&mut self) -> u64 {
+        let (least, most) = self.faults.service_ns;
+        self.agenda.now_ns + self.agenda.between(least, most)
+    }
+
+    /// Says the next part of a response.
+    fn part(&mut self, slot: SlotId, stream: u32) {
+        let (faults, now_ns) = (self.faults, self.agenda.now_ns);
+        let Some(open) = self.line(slot).open.get(&stream).copied() else { return };
+        if self.agenda.strikes(faults.cut) {
+            let end = if self.agenda.strikes(500) { End::Reset } else { End::Closed };
+            return self.end(slot, now_ns, end);
+        }
+        if self.agenda.strikes(faults.garbage) {
+            let words = b"\x00\x00\x01\x05\x00\x00\x00\x00\x01?".to_vec();
+            self.deliver(slot, now_ns, &words, 0);
+            self.line(slot).is_over = true;
+            return;
+        }
+        if self.agenda.strikes(faults.resets) {
+            self.line(slot).open.remove(&stream);
+            return self.say(slot, now_ns, &Said::Reset { stream, code: 2 }, 0);
+        }
+        if self.agenda.strikes(faults.chatter) {
+            self.say(slot, now_ns, &Said::Ping, 0);
+            self.say(slot, now_ns, &Said::Unknown { stream }, 0);
+        }
+        let parts = match open.parts {
+            None => {
+                let parts = self.agenda.between(0, 3);
+                self.head(slot, stream, open, parts);
+                parts
+            }
+            Some(parts) => {
+                let parts = parts - 1;
+                self.body(slot, stream, open, parts);
+                parts
+            }
+        };
+        if parts == 0 {
+            return self.close_stream(slot, stream, open);
+        }
+        if let Some(open) = self.line(slot).open.get_mut(&stream) {
+            open.parts = Some(parts);
+        }
+        let later_ns = self.later_ns();
+        self.agenda.arrange(later_ns, slot, Happening::Part(stream));
+    }
+
+    /// The response on a stream is complete.
+    fn close_stream(&mut self, slot: SlotId, stream: u32, open: Open) {
+        let now_ns = self.agenda.now_ns;
+        self.line(slot).open.remove(&stream);
+        if !open.is_whole {
+            self.say(slot, now_ns, &Said::Reset { stream, code: 0 }, 0);
+        }
+        let line = self.line(slot);
+        if line.last.is_some() && line.open.is_empty() && self.agenda.strikes(500) {
+            let free_ns = self.line(slot).free_ns;
+            self.end(slot, now_ns.max(free_ns) + 1_000, End::Closed);
+        }
+    }
+
+    fn head(&mut self, slot: SlotId, stream: u32, open: Open, parts: u64) {
+        let (faults, now_ns) = (self.faults, self.agenda.now_ns);
+        let form = match self.agenda.strikes(faults.odd_forms) {
+            false => Form::Whole,
+            true if self.agenda.strikes(500) => Form::Pieces(self.agenda.between(1, 9) as usize),
+            true => Form::Padded(self.agenda.between(0, 9) as u8),
+        };
+        if self.agenda.strikes(faults.odd_forms) {
+            let (status, fields) = (Some(103), &[("link", "</a>")][..]);
+            let interim = Said::Head { stream, status, fields, ends: Ends::No, form };
+            self.say(slot, now_ns, &interim, 0);
+        }
+        let status = Some(if open.is_good { 200 } else { 503 });
+        let fields = &[("server", "simulated"), ("x-any", "of no interest at all")];
+        let ends = if parts == 0 { Ends::Yes } else { Ends::No };
+        let head = Said::Head { stream, status, fields, ends, form };
+        self.say(slot, now_ns, &head, u64::from(parts == 0 && open.is_good));
+    }
+
+    fn body(&mut self, slot: SlotId, stream: u32, open: Open, parts: u64) {
+        let (faults, now_ns) = (self.faults, self.agenda.now_ns);
+        let body = vec![b'x'; self.agenda.between(0, 150) as usize];
+        let padding = self.agenda.strikes(faults.odd_forms).then_some(5);
+        let has_trailers = parts == 0 && self.agenda.strikes(faults.odd_forms);
+        let ends = if parts == 0 && !has_trailers { Ends::Yes } else { Ends::No };
+        let good = u64::from(parts == 0 && open.is_good);
+        let completes = if has_trailers { 0 } else { good };
+        self.say(slot, now_ns, &Said::Body { stream, body: &body, ends, padding }, completes);
+        if has_trailers {
+            let (fields, form) = (&[("x-sum", "1")][..], Form::Whole);
+            let trailers = Said::Head { stream, status: None, fields, ends: Ends::Yes, form };
+            self.say(slot, now_ns, &trailers, good);
+        }
+    }
+
+    fn say(&mut self, slot: SlotId, at_ns: u64, said: &Said<'_>, good: u64) {
+        let mut words = Vec::new();
+        say(said, &mut words);
+        self.deliver(slot, at_ns, &words, good);
+    }
+
+    /// Sends bytes that complete `good` responses, in one or more pieces, behind all before them.
+    fn deliver(&mut self, slot: SlotId, at_ns: u64, bytes: &[u8], good: u64) {
+        if self.line(slot).is_over {
+            return;
+        }
+        let piece_max = if self.agenda.strikes(self.faults.bytewise) {
+            1
+        } else if self.agenda.strikes(self.faults.pieces) {
+            self.agenda.between(1, 40)
+        } else {
+            bytes.len() as u64
+        };
+        let mut at_ns = at_ns.max(self.line(slot).free_ns);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let length = self.agenda.between(1, piece_max).max(piece_max / 2);
+            let (piece, after) = rest.split_at(length.min(rest.len() as u64) as usize);
+            rest = after;
+            let completes = if rest.is_empty() { good } else { 0 };
+            self.agenda.arrange(at_ns, slot, Happening::Bytes(piece.to_vec(), completes));
+            at_ns += 100;
+        }
+        self.line(slot).free_ns = at_ns;
+    }
+
+    fn end(&mut self, slot: SlotId, at_ns: u64, end: End) {
+        let line = self.line(slot);
+        if !std::mem::replace(&mut line.is_over, true) {
+            let at_ns = at_ns.max(line.free_ns);
+            self.agenda.arrange(at_ns, slot, Happening::Ended(end));
+        }
+    }
+
+    fn widen(&mut self, slot: SlotId, stream: u32, more: u32) {
+        let now_ns = self.agenda.now_ns;
+        let line = self.line(slot);
+        line.window += i64::from(more);
+        let is_open = match line.open.get_mut(&stream) {
+            Some(open) => {
+                open.window += i64::from(more);
+                true
+            }
+            None => false,
+        };
+        if more > 0 {
+            self.say(slot, now_ns, &Said::Window { stream: 0, more }, 0);
+            if is_open {
+                self.say(slot, now_ns, &Said::Window { stream, more }, 0);
+            }
+        }
+    }
+}
+
+impl Driver for Streams {
+    fn now_ns(&self) -> u64 {
+        self.agenda.now_ns
+    }
+
+    fn cpu_ns(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
+    fn open(&mut self, slot: SlotId, _route: u32) {
+        let at_ns = self.agenda.now_ns + self.agenda.between(20_000, 200_000);
+        let happening = match self.agenda.strikes(self.faults.refused) {
+            true => Happening::OpenFailed(ErrorClass::Connect),
+            false => Happening::Opened,
+        };
+        self.agenda.arrange(at_ns, slot, happening);
+    }
+
+    fn send(&mut self, _slot: SlotId, _span: Range<usize>, _ahead: Ahead) -> Sending {
+        panic!("a session of HTTP/2 writes what is sent");
+    }
+
+    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
+        &mut self.line(slot).outbox
+    }
+
+    fn send_outbox(&mut self, slot: SlotId, _ahead: Ahead) -> Sending {
+        self.agenda.hold_up(StallPoint::Turn);
+        let mut bytes = std::mem::take(&mut self.line(slot).outbox);
+        if self.agenda.strikes(self.faults.partial_send) {
+            let later_ns = self.agenda.now_ns + self.agenda.between(1_000, 2_000_000);
+            let rest = bytes.split_off(self.agenda.between(0, bytes.len() as u64) as usize);
+            self.take(slot, &bytes);
+            self.agenda.arrange(later_ns, slot, Happening::SendTaken(rest));
+            return Sending::Underway;
+        }
+        self.take(slot, &bytes);
+        Sending::Done
+    }
+
+    fn close(&mut self, slot: SlotId) {
+        self.agenda.close(slot);
+        self.line(slot).outbox.clear();
+    }
+
+    fn wait(&mut self, _now_ns: u64, until_ns: u64) -> u64 {
+        self.agenda.wait(until_ns);
+        self.witness.stalls = self.agenda.stalled;
+        self.agenda.now_ns
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        while let Some((slot, happening)) = self.agenda.next() {
+            let at_ns = self.agenda.now_ns;
+            match happening {
+                Happening::Opened => {
+                    self.accept(slot);
+                    return Some(Event::Opened { slot, at_ns });
+                }
+                Happening::OpenFailed(class) => {
+                    return Some(Event::OpenFailed { slot, class, at_ns });
+                }
+                Happening::SendTaken(rest) => {
+                    self.take(slot, &rest);
+                    return Some(Event::Sent { slot, at_ns });
+                }
+                Happening::Part(stream) => self.part(slot, stream),
+                Happening::Widen(stream, more) => self.widen(slot, stream, more),
+                Happening::Bytes(bytes, good) => {
+                    self.witness.good_responses += good;
+                    self.bytes = bytes;
+                    let buffer = Buffer { id: 0, length: self.bytes.len() as u32 };
+                    return Some(Event::Received { slot, at_ns, buffer });
+                }
+                Happening::Ended(end) => return Some(Event::Ended { slot, end, at_ns }),
+            }
+        }
+        None
+    }
+
+    fn bytes(&self, buffer: Buffer) -> &[u8] {
+        &self.bytes[..buffer.length as usize]
+    }
+
+    fn release(&mut self, _buffer: Buffer) {}
+}

@@ -1,0 +1,168 @@
+//! Sessions that write what is sent: greetings, requests, and what the protocol owes the peer.
+//!
+//! For: protocols that do not send requests as they lie on the tape. Everything that a connection
+//! has to say in a turn goes out in one send.
+//! In: requests that leave, and slots with new events. Out: bytes in the outbox of a slot, sent
+//! when no send is under way; failures of requests that are cancelled.
+//! Never: which request leaves when, or a protocol of its own.
+//!
+//! A connection counts as open when its peer has greeted. A request that takes too long is
+//! cancelled alone, if its connection has shown life since, and not more often than servers bear:
+//! some end connections for it (200 in 30 s for Netty).
+//!
+//! Hot: runs for every request of such a protocol.
+
+use super::{Cause, Worker};
+use crate::driver::{Ahead, Driver, Sending, SlotId};
+use crate::flight::Batch;
+use model::tick::ErrorClass;
+use std::ops::Range;
+use wire::session::{RequestId, Session};
+
+/// Requests cancelled on one connection within a second, at most.
+const CANCELS_MAX: u32 = 5;
+const CANCELS_WITHIN_NS: u64 = 1_000_000_000;
+/// Memory of an outbox at the start, bytes: enough for what is sent at once in a usual turn.
+const OUTBOX_BYTES: usize = 1024;
+
+/// What is kept of each connection of such a protocol.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    /// When it was established, before any greeting.
+    connected_ns: u64,
+    /// What was sent before what the outbox has now; `None` while that has no request.
+    ahead: Option<Ahead>,
+    /// Cancelled requests, and since when they are counted.
+    cancels: (u32, u64),
+}
+
+const FRESH: Line = Line { connected_ns: 0, ahead: None, cancels: (0, 0) };
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Writes {
+    lines: Vec<Line>,
+    /// Slots with requests in the outbox that are not sent.
+    waiting: Vec<SlotId>,
+}
+
+impl Writes {
+    /// Takes memory for `slots` connections.
+    pub fn new(slots: u32) -> Self {
+        let waiting = Vec::with_capacity(slots as usize);
+        Self { lines: vec![FRESH; slots as usize], waiting }
+    }
+
+    /// When a connection was established.
+    pub fn connected_ns(&self, slot: SlotId) -> u64 {
+        self.lines[slot as usize].connected_ns
+    }
+}
+
+impl<D: Driver, S: Session> Worker<D, S> {
+    // Cold: once for each connection.
+    /// A connection is established: says what comes before requests.
+    pub(super) fn greet(&mut self, slot: SlotId, at_ns: u64) {
+        let connected_ns = self.driver.connected_ns(slot, at_ns);
+        self.writes.lines[slot as usize] = Line { connected_ns, ..FRESH };
+        let state = self.pool.state(slot);
+        let outbox = self.driver.outbox(slot);
+        outbox.reserve(OUTBOX_BYTES);
+        state.session.begin(outbox);
+        (state.sent_in, state.early) = (0, (0, 0));
+        state.sending = self.driver.send_outbox(slot, Ahead::Nothing) == Sending::Underway;
+    }
+
+    // Cold: once for each connection.
+    /// Bytes came before the peer had greeted.
+    pub(super) fn greeted(&mut self, slot: SlotId, cause: Option<Cause>, at_ns: u64) {
+        if cause.is_some() {
+            return self.open_failed(slot, ErrorClass::Connect, at_ns);
+        }
+        if self.pool.state(slot).session.is_ready() {
+            self.opened(slot, at_ns);
+        }
+    }
+
+    /// Whether a connection takes no new requests and nothing is in flight on it.
+    #[inline]
+    pub(super) fn is_left(&self, slot: SlotId) -> bool {
+        self.pool.state_of(slot).session.is_leaving() && self.flights.on(slot) == 0
+    }
+
+    /// Writes one request on a connection that has room for it; it leaves with the next flush.
+    #[inline]
+    pub(super) fn write(&mut self, slot: SlotId, span: Range<usize>, batch: Batch) -> Sending {
+        let line = &mut self.writes.lines[slot as usize];
+        if line.ahead.is_none() {
+            let is_first = self.flights.on(slot) == 0;
+            line.ahead = Some(if is_first { Ahead::Nothing } else { Ahead::Unanswered });
+            self.writes.waiting.push(slot);
+        }
+        let state = self.pool.state(slot);
+        state.sent_in = batch.epoch;
+        let place = state.session.write(self.tape.bytes(), span, self.driver.outbox(slot));
+        self.checks.restart(slot, RequestId::At(place));
+        self.flights.push_at(slot, place, batch);
+        Sending::Done
+    }
+
+    /// Sends what connections have to say.
+    #[inline]
+    pub(super) fn flush_all(&mut self) {
+        while let Some(slot) = self.writes.waiting.pop() {
+            self.flush(slot);
+        }
+    }
+
+    /// Sends what a connection has to say, unless a send is under way.
+    #[inline]
+    pub(super) fn flush(&mut self, slot: SlotId) {
+        let state = self.pool.state(slot);
+        let ahead = self.writes.lines[slot as usize].ahead;
+        if state.sending || ahead.is_none() && !state.session.is_owing() {
+            return;
+        }
+        let outbox = self.driver.outbox(slot);
+        state.session.owes(self.tape.bytes(), outbox);
+        if outbox.is_empty() {
+            return;
+        }
+        self.writes.lines[slot as usize].ahead = None;
+        // What holds no request is never answered.
+        let ahead = ahead.unwrap_or(Ahead::Unanswered);
+        state.sending = self.driver.send_outbox(slot, ahead) == Sending::Underway;
+    }
+
+    /// Gives up the requests of a connection that took too long, or the connection.
+    #[cold]
+    pub(super) fn cancel_overdue(&mut self, slot: SlotId, now_ns: u64) {
+        let heard_ns = self.pool.state(slot).heard_ns;
+        loop {
+            let is_overdue = |batch: &Batch| now_ns.saturating_sub(batch.sent_ns) > self.timeout_ns;
+            let overdue = self.flights.requests(slot).find(|(_, batch)| is_overdue(batch));
+            let Some((request, &batch)) = overdue else { break };
+            let RequestId::At(place) = request else { break };
+            if heard_ns <= batch.sent_ns || !self.may_cancel(slot, now_ns) {
+                return self.abandon(slot, Cause::Failure(ErrorClass::Timeout), now_ns);
+            }
+            self.pool.state(slot).session.cancel(place);
+            self.flights.land(slot, request, 1, batch.position);
+            self.give_up(slot, batch, ErrorClass::Timeout, now_ns);
+        }
+        match self.is_left(slot) || self.is_used_up(slot) {
+            true => self.abandon(slot, Cause::Order, now_ns),
+            false => self.top_up(slot, now_ns),
+        }
+    }
+
+    /// Whether one more request may be cancelled on a connection now; counts it.
+    fn may_cancel(&mut self, slot: SlotId, now_ns: u64) -> bool {
+        let (count, since_ns) = &mut self.writes.lines[slot as usize].cancels;
+        if now_ns.saturating_sub(*since_ns) > CANCELS_WITHIN_NS {
+            (*count, *since_ns) = (0, now_ns);
+        }
+        *count += 1;
+        *count <= CANCELS_MAX
+    }
+}

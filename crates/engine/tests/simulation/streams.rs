@@ -1,0 +1,253 @@
+//! The same with HTTP/2: streams in any order, limits that change, connections that are left.
+
+use super::{MS, assert_counted, assert_divided, job_of, level, request};
+use engine::driver::sim::streams::StreamFaults;
+use engine::driver::sim::{StallPoint, Stalls};
+use engine::job::Job;
+use engine::simulate::{Account, Level, simulate_streams};
+
+use model::check::{Check, Checks};
+use model::load::{Request, Spacing};
+use model::tick::{Counters, ErrorClass, Turnover};
+use wire::http2::Scheme;
+use wire::tape::Tape;
+
+/// Large windows, no limit, and a millisecond for each part of a response.
+fn steady() -> StreamFaults {
+    let window = (1 << 20, 1 << 20);
+    StreamFaults { window, service_ns: (MS / 3, MS / 3), ..StreamFaults::default() }
+}
+
+fn tape(bodies: &[usize]) -> Tape {
+    let request = |(target, length): (usize, &usize)| Request {
+        method: if *length > 0 { "POST" } else { "GET" }.to_string(),
+        body: vec![b'b'; *length],
+        ..request("/a/path", target as u32)
+    };
+    let requests: Vec<_> = bodies.iter().enumerate().map(request).collect();
+    Tape::http2(&requests, Scheme::Http).unwrap()
+}
+
+fn run(seed: u64, level: Level, faults: StreamFaults) -> Account {
+    simulate_streams(&job(seed, &level, &[0]), level, faults)
+}
+
+fn job(seed: u64, level: &Level, bodies: &[usize]) -> Job {
+    job_of(tape(bodies), seed, level)
+}
+
+/// The laws that always hold.
+fn assert_conserved(account: &Account, level: &Level, context: &str) {
+    for counters in [&account.measured, &account.unmeasured] {
+        assert_counted(counters, context);
+    }
+    assert_eq!(account.latency.count, account.measured.completed, "{context}: latencies");
+    let Turnover { begun, established, failed, closed_by_us, closed_by_peer, .. } =
+        account.turnover;
+    let connections = account.connections;
+    assert_eq!(begun, established + failed + connections.opening, "{context}: attempts");
+    let ended = closed_by_us + closed_by_peer;
+    assert_eq!(established, ended + connections.open, "{context}: connections");
+    let both = [&account.measured, &account.unmeasured];
+    let sum = |of: fn(&Counters) -> u64| both.into_iter().map(of).sum::<u64>();
+    let sent = sum(|of| of.sent);
+    assert!(account.witness.requests <= sent, "{context}: the server saw more than was sent");
+    let completed = sum(|of| of.completed);
+    assert!(completed <= account.witness.good_responses, "{context}: a response was invented");
+    // A response may cross the cancel of its request, or come after the end of the level.
+    let crossed = sum(|of| of.errors.get(ErrorClass::Timeout) + of.unanswered);
+    let accounted = completed + crossed + sum(|of| of.mismatches.sum());
+    assert!(accounted >= account.witness.good_responses, "{context}: a response was lost");
+    if level.rate.is_some() && level.life.hold.is_none() {
+        let Counters { sent, completed, unsent, unanswered, errors, .. } = account.measured;
+        assert_eq!(account.service.count, completed, "{context}: service");
+        assert_eq!(account.send_delay.count, sent, "{context}: send delay");
+        let without = unsent + unanswered + errors.get(ErrorClass::Timeout);
+        assert_eq!(account.at_least.count, without, "{context}: lower bounds");
+    }
+}
+
+/// A server drawn from a seed: most are mildly bad, some are terrible.
+fn drawn(seed: u64) -> (Level, StreamFaults) {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = |bound: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 16) % bound
+    };
+    let mut fault = || if next(3) == 0 { next(200) } else { next(5) };
+    let mut faults = StreamFaults {
+        refused: fault(),
+        mute: fault() / 4,
+        other_protocol: fault() / 4,
+        partial_send: fault() * 3,
+        cut: fault() / 4,
+        goaway: fault(),
+        refuses: fault(),
+        resets: fault(),
+        silent: fault() / 4,
+        error_status: fault(),
+        early: fault() * 3,
+        changes: fault() * 2,
+        starved: fault() / 4,
+        odd_forms: fault() * 4,
+        chatter: fault() * 2,
+        pieces: fault() * 4,
+        bytewise: fault() / 2,
+        garbage: fault() / 8,
+        ..StreamFaults::default()
+    };
+    faults.service_ns = (10_000, 20_000 + next(2_000_000));
+    faults.window = if next(2) == 0 { (1, 1 + next(3_000)) } else { (65_535, 1 << 30) };
+    if next(2) == 0 {
+        let least = next(4);
+        faults.streams = (least, 1 + least + next(20));
+    }
+    if next(4) == 0 {
+        let during = if next(2) == 0 { StallPoint::Turn } else { StallPoint::Wait };
+        let (every_ns, length_ns) = ((5 + next(50)) * MS, next(10) * MS);
+        faults.stalls = Some(Stalls { every_ns, length_ns, during });
+    }
+    let mut level = level(1 + next(10) as u32, 1 + next(40) as u32);
+    if next(2) == 0 {
+        let spacing = [Spacing::Fixed, Spacing::Poisson, Spacing::Uniform][next(3) as usize];
+        level.rate = Some((1_000.0 + next(40_000) as f64, spacing));
+        level.connections_max += next(10) as u32;
+    }
+    if next(3) == 0 {
+        let least = 1 + next(5) as u32;
+        level.life.requests = Some((least, least + 1 + next(20) as u32));
+    }
+    if next(3) == 0 {
+        level.warmup_ns = 0;
+    }
+    (level, faults)
+}
+
+#[test]
+fn a_thousand_bad_servers_lose_no_stream() {
+    let mut sum = Counters::default();
+    for seed in 0..1000 {
+        let (level, faults) = drawn(seed);
+        let bodies: &[usize] = [&[0][..], &[0, 5_000, 70], &[40_000]][seed as usize % 3];
+        let account = simulate_streams(&job(seed, &level, bodies), level, faults);
+        assert_conserved(&account, &level, &format!("seed {seed}"));
+        sum += &account.measured;
+    }
+    assert!(sum.completed > 100_000, "the servers did answer: {}", sum.completed);
+    for class in [ErrorClass::Refused, ErrorClass::Aborted, ErrorClass::Timeout] {
+        assert!(sum.errors.get(class) > 500, "{class:?}: {:?}", sum.errors);
+    }
+}
+
+/// Two streams on one connection, each for at least a third of a millisecond: 8,000 requests per
+/// second are more than the server allows.
+#[test]
+fn a_request_that_the_limit_holds_up_waits_in_the_schedule() {
+    let faults = StreamFaults { streams: (2, 2), ..steady() };
+    let level = Level { rate: Some((8_000.0, Spacing::Fixed)), warmup_ns: 0, ..level(1, 50) };
+    let account = run(1, level, faults);
+    assert_conserved(&account, &level, "limit");
+    let Counters { sent, unsent, completed, waited, limited, .. } = account.measured;
+    assert_eq!(sent + unsent, 800, "every planned request is one or the other");
+    assert!(sent < 600 && completed == sent && waited > sent / 2, "{:?}", account.measured);
+    assert_eq!(waited, limited, "it was the limit of the server");
+    assert!(account.send_delay.max > Some(20 * MS), "{:?}", account.send_delay);
+    assert!(account.generator_delay.max < Some(5_000), "{:?}", account.generator_delay);
+    assert!(account.service.max < Some(3 * MS), "{:?}", account.service);
+    assert!(account.latency.mean > Some(20 * MS), "from the plan: {:?}", account.latency);
+    let free = run(1, level, steady());
+    assert_eq!((free.measured.unsent, free.measured.limited), (0, 0), "{:?}", free.measured);
+}
+
+#[test]
+fn a_connection_that_is_left_is_finished_and_replaced() {
+    let faults = StreamFaults { goaway: 20, ..steady() };
+    let level = Level { drain_ns: 50 * MS, ..level(3, 8) };
+    let account = run(2, level, faults);
+    assert_conserved(&account, &level, "goaway");
+    let Counters { sent, completed, failed, errors, .. } = account.measured;
+    let refused = errors.get(ErrorClass::Refused);
+    assert!(refused > 10 && failed == refused, "{errors:?}");
+    assert_eq!(sent, completed + refused, "what was in flight is answered");
+    assert!(account.connections.reopened > 10, "{:?}", account.connections);
+}
+
+#[test]
+fn a_request_that_takes_too_long_is_cancelled_alone() {
+    let faults = StreamFaults { silent: 3, ..steady() };
+    let level = Level { warmup_ns: 0, drain_ns: 60 * MS, ..level(1, 8) };
+    let account = run(3, level, faults);
+    assert_conserved(&account, &level, "cancel");
+    let Counters { sent, completed, failed, errors, .. } = account.measured;
+    let late = errors.get(ErrorClass::Timeout);
+    assert!((1..=5).contains(&late) && failed == late && sent == completed + late, "{errors:?}");
+    assert_eq!(account.turnover.established, 1, "the connection goes on");
+    // More of them than a server bears: the connection is closed.
+    let account = run(3, level, StreamFaults { silent: 100, ..steady() });
+    assert_conserved(&account, &level, "cancels");
+    assert!(account.turnover.established > 1, "{:?}", account.turnover);
+}
+
+#[test]
+fn a_connection_without_a_sign_of_life_is_closed() {
+    let faults = StreamFaults { silent: 1000, ..steady() };
+    let level = Level { warmup_ns: 0, ..level(2, 3) };
+    let account = run(4, level, faults);
+    assert_conserved(&account, &level, "silence");
+    assert_eq!(account.measured.completed, 0);
+    assert!(account.connections.reopened >= 2, "{:?}", account.connections);
+}
+
+#[test]
+fn a_body_larger_than_the_window_leaves_in_parts() {
+    for window in [(1, 1), (700, 700), (1 << 20, 1 << 20)] {
+        let faults = StreamFaults { window, ..steady() };
+        let level = Level { budget: Some(40), warmup_ns: 0, drain_ns: 40 * MS, ..level(2, 4) };
+        let bodies = if window.0 == 1 { 30 } else { 40_000 };
+        let patient = Job { timeout_ns: 500 * MS, ..job(5, &level, &[bodies]) };
+        let account = simulate_streams(&patient, level, faults);
+        assert_conserved(&account, &level, "windows");
+        assert_eq!((account.measured.completed, account.measured.bytes_untaken), (40, 0));
+    }
+}
+
+#[test]
+fn a_server_that_does_not_greet_is_a_failed_attempt() {
+    for faults in
+        [StreamFaults { mute: 1000, ..steady() }, StreamFaults { other_protocol: 1000, ..steady() }]
+    {
+        let level = Level { warmup_ns: 0, ..level(2, 3) };
+        let account = run(6, level, faults);
+        assert_conserved(&account, &level, "greeting");
+        assert_eq!((account.measured.sent, account.connections.opened), (0, 0));
+        assert!(account.measured.errors.get(ErrorClass::Connect) > 2, "{:?}", account.measured);
+    }
+}
+
+#[test]
+fn the_checks_of_a_mix_follow_each_stream() {
+    let short = Checks { length: "0..150".parse().ok(), ..Checks::default() };
+    let text = Checks { body: "xxxxxxxxxxxxxxxx".parse().ok(), ..Checks::default() };
+    let faults = StreamFaults { odd_forms: 300, pieces: 300, resets: 20, ..steady() };
+    let level = level(2, 10);
+    let mut mismatches = 0;
+    for seed in 0..50 {
+        let tape = tape(&[0, 0, 0]).with_checks(&[Checks::default(), short.clone(), text.clone()]);
+        let account = simulate_streams(&job_of(tape, seed, &level), level, faults);
+        assert_conserved(&account, &level, &format!("seed {seed}"));
+        assert_divided(&account, &format!("seed {seed}"));
+        assert_eq!(account.targets[0].0.mismatches.sum(), 0, "the first target has no checks");
+        mismatches += account.targets[1].0.mismatches.get(Check::Length);
+    }
+    assert!(mismatches > 1000, "checks did fail: {mismatches}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_streams() {
+    for seed in 0..30 {
+        let (level, faults) = drawn(seed);
+        assert_eq!(run(seed, level, faults), run(seed, level, faults), "seed {seed}");
+    }
+}

@@ -1,0 +1,365 @@
+//! HTTP/2 on one connection (RFC 9113), from bytes in pieces of any size.
+//!
+//! It is our own because the data plane must neither allocate nor do work for a request that it can
+//! do before the run: the crates for HTTP/2 own sockets and tasks, or allocate for each stream and
+//! field. Requests are frames that were encoded before the run ([`encode`](self::encode)); a send
+//! copies them and writes the number of the stream. Of responses, what matters is read
+//! ([`hpack`](self::hpack)), and nothing of them is kept.
+//!
+//! Our windows are as large as the protocol allows, so they hold nothing up. The windows of the
+//! peer hold back the rest of a body, which leaves as they open. A peer that breaks a rule costs
+//! the connection; one that breaks a rule without effect on what follows is forgiven.
+//!
+//! Left out on purpose: pushes, which we forbid; priorities, which the RFC has withdrawn; and the
+//! upgrade from HTTP/1.1, which it has withdrawn as well.
+//!
+//! Hot: runs for every response.
+
+mod encode;
+mod frame;
+mod hpack;
+mod huffman;
+mod receive;
+mod serve;
+mod static_table;
+mod streams;
+
+pub use self::encode::Scheme;
+pub(crate) use self::encode::encode;
+pub use self::serve::{Asked, Ends, Form, Peer, Said, respond, say};
+
+use self::frame::{FrameHead, HEAD_BYTES, PREFACE, WINDOW_INITIAL, WINDOW_MAX, code, flag, kind};
+use self::hpack::Decoder;
+use self::receive::Incoming;
+use self::streams::{Streams, places};
+use crate::response::{Expect, Outcome, Progress, ProtocolError, Response};
+use crate::session::{RequestId, ResponseOrder, Session, Witness};
+use model::tick::Parts;
+use std::ops::Range;
+
+/// Bytes that are written for one send, before more of held back bodies waits for the next.
+const OUTPUT_MAX: usize = 64 * 1024;
+/// Received bytes after which a window is refilled.
+const REFILL_AT: u32 = WINDOW_MAX / 2;
+/// Most that a peer may make us owe while it takes nothing, bytes.
+const DEBTS_MAX: usize = 16 * 1024;
+
+/// One HTTP/2 connection.
+#[derive(Debug)]
+pub struct Http2 {
+    streams: Streams,
+    decoder: Decoder,
+    incoming: Incoming,
+    /// The settings of the peer have come.
+    is_ready: bool,
+    /// No new stream is opened any more.
+    is_leaving: bool,
+    /// Streams above this one were not processed, and the worker is being told so.
+    refused_above: Option<u32>,
+    /// Streams that the peer allows at once.
+    limit: u32,
+    /// Window of the peer for a new stream, and for the connection.
+    window_initial: i64,
+    window: i64,
+    next_id: u32,
+    /// Bytes that used up our window since it was refilled.
+    used: u32,
+    /// Frames to send.
+    debts: Vec<u8>,
+    /// Bodies that are held back, the oldest first.
+    held: Vec<Held>,
+    parts: Parts,
+    /// Bytes read that belong to no request, since they were taken.
+    stray_bytes: u64,
+    /// Bytes of requests that were held back until they were given up, since they were taken.
+    dropped_bytes: u64,
+}
+
+/// The rest of a request on the tape, for which the peer's windows have no room yet.
+#[derive(Debug)]
+struct Held {
+    place: u32,
+    id: u32,
+    /// Where it lies on the tape.
+    begin: usize,
+    end: usize,
+    /// Bytes left of the frame that `begin` is inside of, and its flags; 0 at the head of a frame.
+    inside: u32,
+    flags: u8,
+    window: i64,
+}
+
+impl Session for Http2 {
+    const ALPN: &'static [u8] = b"h2";
+    const ORDER: ResponseOrder = ResponseOrder::Any;
+    const WRITES: bool = true;
+    type Memory = ();
+
+    // Cold: once for each connection slot.
+    fn for_depth(depth: u32) -> Self {
+        Self {
+            streams: Streams::for_depth(depth),
+            decoder: Decoder::new(),
+            incoming: Incoming::new(),
+            is_ready: false,
+            is_leaving: false,
+            refused_above: None,
+            limit: u32::MAX,
+            window_initial: i64::from(WINDOW_INITIAL),
+            window: i64::from(WINDOW_INITIAL),
+            next_id: 1,
+            used: 0,
+            debts: Vec::with_capacity(256),
+            held: Vec::with_capacity(depth as usize),
+            parts: Parts::default(),
+            stray_bytes: 0,
+            dropped_bytes: 0,
+        }
+    }
+
+    fn places(depth: u32) -> u32 {
+        places(depth)
+    }
+
+    // Cold: once for each connection.
+    fn begin(&mut self, output: &mut Vec<u8>) {
+        self.streams.clear();
+        self.decoder.restart();
+        self.incoming.restart();
+        (self.is_ready, self.is_leaving, self.refused_above) = (false, false, None);
+        self.limit = u32::MAX;
+        self.window_initial = i64::from(WINDOW_INITIAL);
+        self.window = i64::from(WINDOW_INITIAL);
+        (self.next_id, self.used) = (1, 0);
+        self.debts.clear();
+        self.held.clear();
+        (self.parts, self.stray_bytes, self.dropped_bytes) = (Parts::default(), 0, 0);
+        output.extend_from_slice(PREFACE);
+        let mut settings = [0; 12];
+        settings[1] = frame::setting::ENABLE_PUSH as u8;
+        settings[7] = frame::setting::INITIAL_WINDOW_SIZE as u8;
+        settings[8..].copy_from_slice(&WINDOW_MAX.to_be_bytes());
+        frame::put(kind::SETTINGS, 0, 0, &settings, output);
+        let more = WINDOW_MAX - WINDOW_INITIAL;
+        frame::put(kind::WINDOW_UPDATE, 0, 0, &more.to_be_bytes(), output);
+    }
+
+    #[inline]
+    fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    #[inline]
+    fn capacity(&self) -> u32 {
+        if self.is_leaving { 0 } else { self.limit }
+    }
+
+    #[inline]
+    fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
+    #[inline]
+    fn write(&mut self, tape: &[u8], span: Range<usize>, output: &mut Vec<u8>) -> u32 {
+        // The reset of a stream makes room for the next one.
+        self.pay(output);
+        let id = self.next_id;
+        self.next_id += 2;
+        self.is_leaving |= self.next_id > WINDOW_MAX;
+        let place = self.streams.add(id);
+        let mut at = span.start;
+        loop {
+            let head = FrameHead::at(&tape[at..]);
+            let end = at + HEAD_BYTES + head.length as usize;
+            let begin = output.len();
+            output.extend_from_slice(&tape[at..end]);
+            output[begin + 5..begin + HEAD_BYTES].copy_from_slice(&id.to_be_bytes());
+            at = end;
+            if head.has(flag::END_HEADERS) {
+                break;
+            }
+        }
+        if at < span.end {
+            self.write_body(
+                Held {
+                    place,
+                    id,
+                    begin: at,
+                    end: span.end,
+                    inside: 0,
+                    flags: 0,
+                    window: self.window_initial,
+                },
+                tape,
+                output,
+            );
+        }
+        place
+    }
+
+    #[inline]
+    fn is_owing(&self) -> bool {
+        !self.debts.is_empty() || !self.held.is_empty()
+    }
+
+    #[inline]
+    fn owes(&mut self, tape: &[u8], output: &mut Vec<u8>) {
+        self.pay(output);
+        if !self.held.is_empty() {
+            self.release(tape, output);
+        }
+    }
+
+    fn take_dropped(&mut self) -> u64 {
+        std::mem::take(&mut self.dropped_bytes)
+    }
+
+    // Cold: the connection is given up.
+    fn held_bytes(&self) -> u64 {
+        self.held.iter().map(Held::bytes).sum()
+    }
+
+    // Cold: a request took too long.
+    fn cancel(&mut self, place: u32) {
+        let id = self.streams.at(place).id;
+        self.streams.remove(place);
+        if self.incoming.place == Some(place) {
+            // The rest of its frame belongs to no request.
+            self.incoming.place = None;
+        }
+        self.owe(kind::RST_STREAM, 0, id, &code::CANCEL.to_be_bytes());
+        self.drop_rest(place);
+    }
+
+    #[inline]
+    fn addressee(&mut self, input: &mut &[u8]) -> Result<Option<RequestId>, ProtocolError> {
+        match self.refused() {
+            Some(place) => Ok(Some(RequestId::At(place))),
+            None => self.next_of_stream(input),
+        }
+    }
+
+    #[inline]
+    fn receive<W: Witness>(
+        &mut self,
+        input: &mut &[u8],
+        expect: Expect,
+        _memory: &mut (),
+        witness: &mut W,
+    ) -> Result<Option<Outcome>, ProtocolError> {
+        if let Some(place) = self.refused() {
+            self.streams.remove(place);
+            self.drop_rest(place);
+            return Ok(Some(Outcome::Refused));
+        }
+        let place = self.incoming.place.expect("the addressee was asked for");
+        self.receive_frame(place, input, expect, witness)
+    }
+
+    fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
+        Ok(None)
+    }
+
+    fn progress(&self) -> Progress {
+        Progress::default()
+    }
+
+    #[inline]
+    fn take_parts(&mut self) -> Parts {
+        std::mem::take(&mut self.parts)
+    }
+
+    #[inline]
+    fn take_stray(&mut self) -> u64 {
+        std::mem::take(&mut self.stray_bytes)
+    }
+}
+
+impl Http2 {
+    /// The place of a stream that was not processed, if there is one that the worker has not been
+    /// told about.
+    #[inline]
+    fn refused(&mut self) -> Option<u32> {
+        let above = self.refused_above?;
+        let place = self.streams.above(above);
+        if place.is_none() {
+            self.refused_above = None;
+        }
+        place
+    }
+
+    /// Writes the frames that are owed.
+    #[inline]
+    fn pay(&mut self, output: &mut Vec<u8>) {
+        if !self.debts.is_empty() {
+            output.extend_from_slice(&self.debts);
+            self.debts.clear();
+        }
+    }
+
+    /// Owes a frame.
+    fn owe(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        frame::put(kind, flags, stream, payload, &mut self.debts);
+    }
+
+    /// Whether the peer makes us owe more than it takes.
+    fn is_flooded(&self) -> bool {
+        self.debts.len() > DEBTS_MAX
+    }
+
+    /// Writes as much of a body as there is room for, and holds the rest back.
+    fn write_body(&mut self, mut held: Held, tape: &[u8], output: &mut Vec<u8>) {
+        if !held.pour(&mut self.window, tape, output) {
+            self.held.push(held);
+        }
+    }
+
+    /// Writes what is held back, as far as windows have room.
+    fn release(&mut self, tape: &[u8], output: &mut Vec<u8>) {
+        let window = &mut self.window;
+        self.held.retain_mut(|held| !held.pour(window, tape, output));
+    }
+
+    /// Forgets what is held back of a request, if anything is; true if it was.
+    fn drop_rest(&mut self, place: u32) -> bool {
+        let nth = self.held.iter().position(|held| held.place == place);
+        let dropped = nth.map(|nth| self.held.remove(nth));
+        self.dropped_bytes += dropped.as_ref().map_or(0, Held::bytes);
+        dropped.is_some()
+    }
+}
+
+impl Held {
+    /// Bytes of it on the tape.
+    fn bytes(&self) -> u64 {
+        (self.end - self.begin) as u64
+    }
+
+    /// Writes as much as the windows of the connection and of the stream have room for; true when
+    /// nothing is left.
+    fn pour(&mut self, window: &mut i64, tape: &[u8], output: &mut Vec<u8>) -> bool {
+        loop {
+            if self.inside == 0 {
+                if self.begin == self.end {
+                    return true;
+                }
+                let head = FrameHead::at(&tape[self.begin..]);
+                (self.inside, self.flags) = (head.length, head.flags);
+                self.begin += HEAD_BYTES;
+            }
+            let room = OUTPUT_MAX.saturating_sub(output.len()) as i64;
+            let most = room.min(*window).min(self.window).max(0);
+            let length = most.min(i64::from(self.inside)) as u32;
+            if length == 0 {
+                return false;
+            }
+            let flags = if length == self.inside { self.flags } else { 0 };
+            FrameHead { length, kind: kind::DATA, flags, stream: self.id }.put(output);
+            output.extend_from_slice(&tape[self.begin..self.begin + length as usize]);
+            self.begin += length as usize;
+            self.inside -= length;
+            *window -= i64::from(length);
+            self.window -= i64::from(length);
+        }
+    }
+}

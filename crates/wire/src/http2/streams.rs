@@ -1,0 +1,145 @@
+//! The streams of one connection that are in flight, each at a place that it keeps.
+//!
+//! A stream is looked up by its number once for each frame. Numbers follow each other, so a stream
+//! is at the place of its number, modulo their count; one that is still taken by a stream that has
+//! been in flight for much longer is passed over. There are twice as many places as streams, so
+//! that happens rarely.
+//!
+//! Hot: runs for every frame.
+
+/// What a connection keeps of one stream.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Stream {
+    /// Its identifier; 0 for a place that is free.
+    pub id: u32,
+    /// Status of the response; 0 until its head came.
+    pub status: u16,
+    /// How its body must be.
+    pub body: Body,
+    /// Bytes of all frames so far.
+    pub bytes: u64,
+    /// Bytes of the body so far.
+    pub came: u64,
+    /// Bytes of the names and values of the head.
+    pub fields: u32,
+    /// Bytes that used up its window since that was refilled.
+    pub used: u32,
+}
+
+/// The body of a response, according to its head.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Body {
+    /// Of any length.
+    #[default]
+    Any,
+    /// Of this length.
+    Announced(u64),
+    /// None: the request was HEAD, or the status has none.
+    None,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Streams {
+    places: Box<[Stream]>,
+}
+
+/// Places for up to `depth` streams at once.
+pub(super) fn places(depth: u32) -> u32 {
+    (2 * depth).next_power_of_two()
+}
+
+impl Streams {
+    /// Takes memory for up to `depth` streams.
+    // Cold: once for each connection slot.
+    pub fn for_depth(depth: u32) -> Self {
+        let free = vec![Stream::default(); places(depth) as usize];
+        Self { places: free.into_boxed_slice() }
+    }
+
+    /// For a fresh connection.
+    pub fn clear(&mut self) {
+        self.places.fill(Stream::default());
+    }
+
+    /// The place where a stream with this identifier belongs, if that is free.
+    #[inline]
+    fn home(&self, id: u32) -> usize {
+        (id >> 1) as usize & (self.places.len() - 1)
+    }
+
+    /// Adds a stream; there must be a free place.
+    #[inline]
+    pub fn add(&mut self, id: u32) -> u32 {
+        let mut place = self.home(id);
+        while self.places[place].id != 0 {
+            place = (place + 1) & (self.places.len() - 1);
+        }
+        self.places[place] = Stream { id, ..Stream::default() };
+        place as u32
+    }
+
+    /// The place of a stream, if it is in flight.
+    #[inline]
+    pub fn find(&self, id: u32) -> Option<u32> {
+        let home = self.home(id);
+        if self.places[home].id == id {
+            return Some(home as u32);
+        }
+        let places = (1..self.places.len()).map(|step| (home + step) & (self.places.len() - 1));
+        places.into_iter().find(|place| self.places[*place].id == id).map(|place| place as u32)
+    }
+
+    /// The stream at a place.
+    #[inline]
+    pub fn at(&mut self, place: u32) -> &mut Stream {
+        &mut self.places[place as usize]
+    }
+
+    /// Removes a stream.
+    #[inline]
+    pub fn remove(&mut self, place: u32) {
+        self.places[place as usize].id = 0;
+    }
+
+    /// The place of any stream with a larger identifier.
+    // Cold: after the announcement that a connection ends.
+    pub fn above(&self, id: u32) -> Option<u32> {
+        self.places.iter().position(|stream| stream.id > id).map(|place| place as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Streams behave like a plain list, and keep their places.
+        #[test]
+        fn every_stream_is_found_where_it_was_put(
+            steps in prop::collection::vec(0usize..9, 1..200)
+        ) {
+            const DEPTH: usize = 5;
+            let mut streams = Streams::for_depth(DEPTH as u32);
+            let (mut plain, mut next) = (Vec::<(u32, u32)>::new(), 1);
+            for nth in steps {
+                if nth < plain.len() {
+                    let (id, place) = plain.remove(nth);
+                    prop_assert_eq!(streams.find(id), Some(place));
+                    streams.remove(place);
+                    prop_assert_eq!(streams.find(id), None);
+                } else if plain.len() < DEPTH {
+                    plain.push((next, streams.add(next)));
+                    next += 2;
+                }
+                for (id, place) in &plain {
+                    prop_assert_eq!(streams.find(*id), Some(*place));
+                }
+                prop_assert_eq!(streams.above(next), None);
+                let above = streams.above(0).map(|place| streams.at(place).id);
+                prop_assert_eq!(above.is_some(), !plain.is_empty());
+            }
+        }
+    }
+}
