@@ -9,7 +9,7 @@ use crate::shard::Shard;
 use crate::subscriber::Subscriber;
 use crate::worker::Worker;
 use crate::{clock, pin};
-use model::load::{Arrival, DriverKind, Level};
+use model::load::{Arrival, DriverKind, HttpVersion, Level};
 use model::random::Random;
 use model::tick::ThreadKind;
 use model::tick::Tick;
@@ -18,6 +18,7 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use wire::http1::Http1;
+use wire::http2::Http2;
 use wire::sse::Events;
 
 /// Orders that may be queued for a worker at once.
@@ -354,14 +355,20 @@ impl Place<'_> {
 
     fn run<D: Driver>(self, driver: D) {
         let Self { job, role, slots, index, recorder, orders, ready } = self;
-        match role {
-            Role::Asking => {
+        match (role, job.http) {
+            (Role::Asking, HttpVersion::One) => {
                 let mut worker =
                     Worker::<_, Http1>::new(job, slots, index, driver, recorder, orders);
                 let _ = ready.send(Ok(()));
                 worker.run();
             }
-            Role::Listening { stamps_ns } => {
+            (Role::Asking, HttpVersion::Two) => {
+                let mut worker =
+                    Worker::<_, Http2>::new(job, slots, index, driver, recorder, orders);
+                let _ = ready.send(Ok(()));
+                worker.run();
+            }
+            (Role::Listening { stamps_ns }, _) => {
                 let listens = (recorder, orders);
                 let mut worker =
                     Subscriber::<_, Events>::new(job, slots, index, driver, listens, stamps_ns);

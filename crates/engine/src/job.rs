@@ -3,7 +3,7 @@
 use crate::shard::Shard;
 use model::curve::Curve;
 use model::fleet::Share;
-use model::load::{DriverKind, Life, Manner, Spacing};
+use model::load::{DriverKind, HttpVersion, Life, Manner, Spacing};
 use model::route::Route;
 use std::sync::Arc;
 use wire::tape::Tape;
@@ -18,6 +18,8 @@ pub struct Job {
     pub routes: Vec<Route>,
     /// What to send.
     pub tape: Arc<Tape>,
+    /// The version of HTTP that the tape is for.
+    pub http: HttpVersion,
     /// The worker threads, and which part of the load they send.
     pub share: Share,
     /// CPUs the workers are pinned to, in turn; empty means not pinned.
@@ -54,6 +56,7 @@ impl Job {
             timeout_ns: 10_000_000_000,
             connect_timeout_ns: 10_000_000_000,
             manner: Manner::default(),
+            http: HttpVersion::One,
             seed: 1,
             tls: None,
             tunnel: None,

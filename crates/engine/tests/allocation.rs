@@ -8,7 +8,7 @@ use engine::job::{Job, Order};
 use engine::{Crew, Role, clock};
 use model::check::Checks;
 use model::curve::Curve;
-use model::load::{Arrival, DriverKind, Level, Life, Request, Spacing};
+use model::load::{Arrival, DriverKind, HttpVersion, Level, Life, Request, Spacing};
 use model::route::Route;
 use model::tls::{Resumption, TlsVersion};
 use rcgen::CertifiedKey;
@@ -22,7 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use wire::http1::Http1;
-use wire::session::Session as _;
+use wire::http2::{Asked, Peer, Said, Scheme, respond, say};
+use wire::session::{Ending, Reply, Session as _};
 use wire::tape::Tape;
 use wire::tls::{Recipe, Settings};
 
@@ -101,6 +102,35 @@ fn respond_all(mut stream: impl Read + Write) {
     }
 }
 
+/// Answers every request of HTTP/2 on every connection.
+fn serve_streams() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        IS_EXEMPT.set(true);
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                IS_EXEMPT.set(true);
+                let (mut peer, mut input, mut words) = (Peer::default(), [0; 4096], Vec::new());
+                let fields = &[("date", "now")];
+                let (reason, ending) = ("", Ending::Length);
+                let reply = Reply { status: 200, reason, fields, ending, body: b"hi" };
+                say(&Said::Settings { streams: None, window: None }, &mut words);
+                while stream.write_all(&std::mem::take(&mut words)).is_ok() {
+                    let Ok(length @ 1..) = stream.read(&mut input) else { return };
+                    peer.take(&input[..length], |asked| {
+                        if let Asked::Head { stream, .. } = asked {
+                            respond(stream, &reply, &mut words);
+                            say(&Said::Ping, &mut words);
+                        }
+                    });
+                }
+            });
+        }
+    });
+    address
+}
+
 /// Sends events to every connection without end.
 fn serve_events() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -125,15 +155,18 @@ fn serve_events() -> SocketAddr {
     address
 }
 
-/// One request, and a mix of two whose responses go through every kind of check.
-fn tapes(depth: u32) -> [Tape; 2] {
-    let request = |path: &str, target: u32| Request {
+fn request(path: &str, target: u32) -> Request {
+    Request {
         method: "GET".to_string(),
         path: path.to_string(),
         host: "test".to_string(),
         target,
         ..Request::default()
-    };
+    }
+}
+
+/// One request, and a mix of two whose responses go through every kind of check.
+fn tapes(depth: u32) -> [Tape; 2] {
     let mix = [request("/", 0), request("/other", 1), request("/", 0)];
     let all = Checks {
         status: "2xx".parse().ok(),
@@ -151,11 +184,12 @@ fn measure(
     driver: DriverKind,
     address: SocketAddr,
     level: &Level,
-    tape: Tape,
+    (tape, http): (Tape, HttpVersion),
     tls: Option<Arc<Recipe>>,
 ) -> (u64, u64) {
     let depth = level.depth;
     let job = Job {
+        http,
         driver,
         routes: vec![Route::to(address)],
         connections_max: level.connections_max(),
@@ -221,7 +255,12 @@ fn run(crew: &mut Crew, driver: DriverKind, level: &Level) -> (u64, u64) {
     (completed, allocations)
 }
 
-fn assert_no_allocation(driver: DriverKind, address: SocketAddr, level: &Level, tape: Tape) {
+fn assert_no_allocation(
+    driver: DriverKind,
+    address: SocketAddr,
+    level: &Level,
+    tape: (Tape, HttpVersion),
+) {
     let (completed, allocations) = measure(driver, address, level, tape, None);
     assert_eq!(allocations, 0, "{driver:?}, {level:?}, {completed} requests");
 }
@@ -237,7 +276,7 @@ fn assert_few_allocations(driver: DriverKind, address: SocketAddr, recipe: &Arc<
     };
     let [plain, _] = tapes(level.depth);
     let (completed, allocations) =
-        measure(driver, address, &level, plain, Some(Arc::clone(recipe)));
+        measure(driver, address, &level, (plain, HttpVersion::One), Some(Arc::clone(recipe)));
     let each = allocations as f64 / completed as f64;
     println!("{driver:?} with TLS: {each:.3} per request of {completed}");
     assert!(each < 3.5, "{driver:?} with TLS: {each} per request of {completed}");
@@ -253,7 +292,7 @@ fn tls() -> (Arc<ServerConfig>, Arc<Recipe>) {
         .unwrap();
     let recipe = Recipe::new(&Settings {
         server_name: "test",
-        alpn: Http1::ALPN,
+        alpn: &[Http1::ALPN],
         roots: Some(vec![cert.der().to_vec()]),
         identity: None,
         versions: (TlsVersion::V12, TlsVersion::V13),
@@ -268,6 +307,7 @@ fn no_driver_allocates_after_warm_up() {
     let address = serve(None);
     let (server, recipe) = tls();
     let secured = serve(Some(server));
+    let of_streams = serve_streams();
     let (curve, arrivals) = (Curve::constant(3_000.0), Spacing::Poisson);
     for (depth, arrival) in
         [(1, Arrival::Closed), (16, Arrival::Closed), (2, Arrival::Open { curve, arrivals })]
@@ -277,7 +317,12 @@ fn no_driver_allocates_after_warm_up() {
         drivers.extend(engine::driver::uring::check().is_ok().then_some(DriverKind::Uring));
         for driver in drivers {
             for tape in tapes(depth) {
-                assert_no_allocation(driver, address, &level, tape);
+                assert_no_allocation(driver, address, &level, (tape, HttpVersion::One));
+            }
+            if driver != DriverKind::Null {
+                let tape = Tape::http2(&[request("/", 0)], Scheme::Http).unwrap();
+                let both = (tape, HttpVersion::Two);
+                assert_no_allocation(driver, of_streams, &level, both);
             }
         }
     }

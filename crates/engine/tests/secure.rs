@@ -56,7 +56,7 @@ fn certificate() -> (Arc<ServerConfig>, Arc<Recipe>) {
         .unwrap();
     let recipe = Recipe::new(&Settings {
         server_name: "test",
-        alpn: Http1::ALPN,
+        alpn: &[Http1::ALPN],
         roots: Some(vec![made.cert.der().to_vec()]),
         identity: None,
         versions: (TlsVersion::V12, TlsVersion::V13),

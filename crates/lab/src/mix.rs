@@ -1,10 +1,11 @@
 //! The mix of a trial: what it checks, and the results of each target.
 
 use model::check::Checks;
-use model::load::{MixTarget, Request, TARGETS_REPORTED_MAX, Trial};
+use model::load::{HttpVersion, MixTarget, Request, TARGETS_REPORTED_MAX, Trial};
 use model::run::{TargetResult, count_target};
 use model::secret;
 use model::tick::TargetTally;
+use wire::http2::Scheme;
 use wire::tape::{EncodeError, Tape};
 
 /// Requests of the tape that a record keeps.
@@ -60,9 +61,18 @@ pub fn keep_requests(kept: &mut Trial, trial: &Trial) {
     }
 }
 
-/// The tape of requests as the first server on the way gets them: a proxy that reads them gets
-/// whole URLs, and our name there.
-pub fn tape(trial: &Trial, requests: &[Request], batch_max: u32) -> Result<Tape, EncodeError> {
+/// The tape of the requests of a trial in a version of HTTP.
+pub fn tape(trial: &Trial, http: HttpVersion, batch_max: u32) -> Result<Tape, EncodeError> {
+    let scheme = if trial.tls.is_some() { Scheme::Https } else { Scheme::Http };
+    match http {
+        HttpVersion::One => tape_of(trial, &trial.requests, batch_max),
+        HttpVersion::Two => Tape::http2(&trial.requests, scheme),
+    }
+}
+
+/// The tape of requests in HTTP/1.1, as the first server on the way gets them: a proxy that reads
+/// them gets whole URLs, and our name there.
+pub fn tape_of(trial: &Trial, requests: &[Request], batch_max: u32) -> Result<Tape, EncodeError> {
     let Some(proxy) = trial.proxy.as_ref().filter(|proxy| !proxy.tunnels()) else {
         return Tape::new(requests, batch_max);
     };

@@ -2,7 +2,7 @@
 //! before any load, so that an error is reported at once and in words.
 
 use engine::driver::ktls;
-use model::load::Trial;
+use model::load::{HttpChoice, HttpVersion, Trial};
 use model::route::Address;
 use model::tls::{
     KernelTls, KernelTlsInfo, Resumption, TlsCause, TlsChoice, TlsInfo, TlsVersion, Trust,
@@ -14,6 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::http1::Http1;
+use wire::http2::Http2;
 use wire::session::Session as _;
 use wire::tls::{
     Client, Failure, Identity, Recipe, RecipeError, Settings, TlsSession, certificates,
@@ -30,6 +31,8 @@ pub struct Manners {
     pub recipe: Option<Arc<Recipe>>,
     /// The request for a tunnel.
     pub tunnel: Option<Arc<[u8]>>,
+    /// The version of HTTP that is spoken; before both sides have agreed, the lowest.
+    pub http: HttpVersion,
 }
 
 /// Why a trial's certificates cannot be used.
@@ -100,6 +103,16 @@ pub enum GreetError {
         /// The address that responded.
         address: Address,
     },
+    /// The server does not speak HTTP/2.
+    #[error("{address} does not speak HTTP/2: {said}; for example {way_out}")]
+    NotHttp2 {
+        /// The address that responded.
+        address: Address,
+        /// What it said instead.
+        said: String,
+        /// An option that does without.
+        way_out: &'static str,
+    },
     /// The connection broke, or nothing arrived.
     #[error("{address}: {stage}: {error}")]
     Io {
@@ -134,13 +147,30 @@ fn explain_status(status: u16, named: Named) -> &'static str {
 impl Manners {
     /// Reads all files that a trial names.
     pub fn of(trial: &Trial) -> Result<Self, SecretsError> {
-        let recipe = trial.tls.as_ref().map(recipe).transpose()?;
+        match trial.manner.http {
+            HttpChoice::One => Self::settled(trial, HttpVersion::One),
+            HttpChoice::Two => Self::settled(trial, HttpVersion::Two),
+            HttpChoice::Auto => Self::offering(trial, &[Http2::ALPN, Http1::ALPN]),
+        }
+    }
+
+    /// The same for a version of HTTP that is certain: no other is offered.
+    pub fn settled(trial: &Trial, http: HttpVersion) -> Result<Self, SecretsError> {
+        let alpn = match http {
+            HttpVersion::One => Http1::ALPN,
+            HttpVersion::Two => Http2::ALPN,
+        };
+        Ok(Self { http, ..Self::offering(trial, &[alpn])? })
+    }
+
+    fn offering(trial: &Trial, alpn: &[&'static [u8]]) -> Result<Self, SecretsError> {
+        let recipe = trial.tls.as_ref().map(|choice| recipe(choice, alpn)).transpose()?;
         let tunnel = trial
             .proxy
             .as_ref()
             .filter(|proxy| proxy.tunnels())
             .map(|proxy| tunnel::request(&proxy.target, proxy.authorization.as_deref()).into());
-        Ok(Self { recipe: recipe.map(Arc::new), tunnel })
+        Ok(Self { recipe: recipe.map(Arc::new), tunnel, http: HttpVersion::One })
     }
 
     /// Connects once to `address` and does what every connection will do. Returns what the
@@ -151,7 +181,7 @@ impl Manners {
         address: &Address,
         timeout: Duration,
     ) -> Result<Option<TlsInfo>, GreetError> {
-        if self.recipe.is_none() && self.tunnel.is_none() {
+        if self.recipe.is_none() && self.tunnel.is_none() && self.http == HttpVersion::One {
             // A bare connection was tried when the address was reached; another would take a port.
             return Ok(None);
         }
@@ -175,10 +205,24 @@ impl Manners {
                 }
             }
         }
-        let (Some(recipe), Some(choice)) = (&self.recipe, &trial.tls) else { return Ok(None) };
+        let (Some(recipe), Some(choice)) = (&self.recipe, &trial.tls) else {
+            if self.http == HttpVersion::Two {
+                greet(&mut stream).map_err(|said| not_http2(address, said, "--http 1"))?;
+            }
+            return Ok(None);
+        };
         let begin = Instant::now();
         match shake(&mut stream, recipe) {
-            Ok(session) => Ok(info(&session, recipe, choice)),
+            Ok(session) => {
+                let info = info(&session, recipe, choice);
+                // A server without ALPN ends no handshake.
+                let is_agreed = info.as_ref().is_some_and(is_http2);
+                if self.http == HttpVersion::Two && !is_agreed {
+                    let said = "it agrees on no protocol by ALPN".to_string();
+                    return Err(not_http2(address, said, "--http auto"));
+                }
+                Ok(info)
+            }
             Err(ShakeError::Tls(failure)) => {
                 let (what, advice) = advise(failure.cause, choice);
                 Err(GreetError::Tls { address: address.clone(), what, advice, failure })
@@ -196,7 +240,7 @@ impl Manners {
 pub fn speaks_tls(address: &Address, timeout: Duration) -> bool {
     let settings = Settings {
         server_name: "localhost",
-        alpn: Http1::ALPN,
+        alpn: &[Http1::ALPN],
         roots: None,
         identity: None,
         versions: (TlsVersion::V12, TlsVersion::V13),
@@ -213,7 +257,7 @@ pub fn speaks_tls(address: &Address, timeout: Duration) -> bool {
     }
 }
 
-fn recipe(choice: &TlsChoice) -> Result<Recipe, SecretsError> {
+fn recipe(choice: &TlsChoice, alpn: &[&'static [u8]]) -> Result<Recipe, SecretsError> {
     let read = |option: &'static str, path: &String| {
         fs::read(path).map_err(|error| SecretsError::File { option, path: path.clone(), error })
     };
@@ -236,7 +280,7 @@ fn recipe(choice: &TlsChoice) -> Result<Recipe, SecretsError> {
     let identity = files.as_ref().map(|(chain, key)| Identity { chain_pem: chain, key_pem: key });
     let settings = Settings {
         server_name: &choice.server_name,
-        alpn: Http1::ALPN,
+        alpn,
         roots,
         identity,
         versions: choice.versions,
@@ -335,6 +379,36 @@ fn ask(stream: &mut Socket, request: &[u8]) -> io::Result<ProxyResponse> {
             response => return Ok(response),
         }
     }
+}
+
+/// Whether HTTP/2 was agreed on.
+pub fn is_http2(info: &TlsInfo) -> bool {
+    info.alpn.as_ref().is_some_and(|alpn| alpn.as_bytes() == Http2::ALPN)
+}
+
+fn not_http2(address: &Address, said: String, way_out: &'static str) -> GreetError {
+    GreetError::NotHttp2 { address: address.clone(), said, way_out }
+}
+
+/// Starts HTTP/2 and waits for the settings of the server; what it did instead, if it has none.
+fn greet(stream: &mut Socket) -> Result<(), String> {
+    let (mut session, mut words) = (Http2::for_depth(1), Vec::new());
+    session.begin(&mut words);
+    stream.write_all(&words).map_err(|error| error.to_string())?;
+    let mut heard = [0; 16 * 1024];
+    while !session.is_ready() {
+        let length = match stream.read(&mut heard) {
+            Ok(0) => return Err("it closed the connection".to_string()),
+            Ok(length) => length,
+            Err(error) if is_timeout(&error) => return Err("it sent nothing".to_string()),
+            Err(error) => return Err(error.to_string()),
+        };
+        if session.addressee(&mut &heard[..length]).is_err() {
+            let begin = String::from_utf8_lossy(&heard[..length.min(16)]);
+            return Err(format!("what it sent begins with {begin:?}"));
+        }
+    }
+    Ok(())
 }
 
 enum ShakeError {
@@ -459,9 +533,10 @@ fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
             "no cipher suite or group in common",
             "allow an AEAD suite with forward secrecy on the server".to_string(),
         ),
-        TlsCause::NoSharedProtocol => {
-            ("it does not offer http/1.1", "allow http/1.1 by ALPN on the server".to_string())
-        }
+        TlsCause::NoSharedProtocol => (
+            "it does not take this version of HTTP by ALPN",
+            "ask for what it takes with --http auto".to_string(),
+        ),
         TlsCause::CertificateRequired => {
             ("it requires a client certificate", "give one with --cert FILE --key FILE".to_string())
         }

@@ -161,11 +161,13 @@ impl<'a> RunBuilder<'a> {
     /// The job of workers for a trial: that of the run, or one that an experiment derives from it.
     pub(crate) fn job(&self, trial: &Trial) -> Result<Job, EncodeError> {
         let CrewSize { connections_max, depth_max, threads } = CrewSize::of(trial);
-        let tape = mix::tape(trial, &trial.requests, depth_max)?.with_checks(&mix::checks(trial));
+        let http = self.manners.http;
+        let tape = mix::tape(trial, http, depth_max)?.with_checks(&mix::checks(trial));
         Ok(Job {
             driver: trial.driver,
             routes: self.routes.clone(),
             tape: Arc::new(tape),
+            http,
             share: Share::alone(threads),
             cpus: trial.cpus.clone(),
             connections_max,

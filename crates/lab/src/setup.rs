@@ -3,14 +3,14 @@
 use crate::crews::{self, Crews};
 use crate::error::LabError;
 use crate::limits::{self, Tables};
-use crate::preflight::Manners;
+use crate::preflight::{self, Manners};
 use crate::record::RunBuilder;
 use crate::setting::Setting;
 use crate::watch::ReadingSource;
 use crate::{server, target};
 use model::event::Event;
 use model::facts::ServerFacts;
-use model::load::{DriverKind, Level, ServerProcess, Stop, Trial};
+use model::load::{DriverKind, HttpChoice, HttpVersion, Level, ServerProcess, Stop, Trial};
 use model::route::{self, Address};
 use probe::{Config, Ends, Sampler};
 use std::time::Duration;
@@ -58,15 +58,37 @@ impl<'a> RunBuilder<'a> {
         if run.routes.is_empty() {
             return Err(LabError::NoRoute);
         }
-        for address in &good {
-            let agreed = run.manners.try_once(trial, address, timeout)?;
-            run.target.tls = run.target.tls.take().or(agreed);
-        }
+        run.agree(&good, timeout, notify)?;
         // After the connections above: their ports are not free at once.
         limits::allow_ports(&levels, &run.routes)?;
         let address = run.routes[0].to.clone();
         run.find_server(&address, notify)?;
         Ok(run)
+    }
+
+    /// Does once with each address what every connection will do, and settles what is spoken.
+    fn agree(
+        &mut self,
+        addresses: &[Address],
+        timeout: Duration,
+        notify: &mut dyn FnMut(Event),
+    ) -> Result<(), LabError> {
+        let mut speak_2 = true;
+        for address in addresses {
+            let agreed = self.manners.try_once(self.trial, address, timeout)?;
+            speak_2 &= agreed.as_ref().is_some_and(preflight::is_http2);
+            self.target.tls = self.target.tls.take().or(agreed);
+        }
+        if self.trial.manner.http == HttpChoice::Auto {
+            let http = if speak_2 { HttpVersion::Two } else { HttpVersion::One };
+            self.manners = Manners::settled(self.trial, http)?;
+            let text = match http {
+                HttpVersion::Two => "--http auto: HTTP/2, which the server takes by ALPN",
+                HttpVersion::One => "--http auto: HTTP/1.1; the server does not take h2 by ALPN",
+            };
+            self.notice(text.to_string(), notify);
+        }
+        Ok(())
     }
 
     /// For a controller, which sends nothing: every agent tries the target itself, and only a probe

@@ -199,6 +199,48 @@ crate::named! {
     fn name, parse;
 }
 
+crate::named! {
+    /// A version of HTTP.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum HttpVersion {
+        /// HTTP/1.1.
+        #[default]
+        #[serde(rename = "1")]
+        One = "1",
+        /// HTTP/2.
+        #[serde(rename = "2")]
+        Two = "2",
+    }
+    /// The word on the command line and in the record.
+    fn name, parse;
+}
+
+crate::named! {
+    /// Which version of HTTP is spoken.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum HttpChoice {
+        /// HTTP/1.1.
+        #[default]
+        #[serde(rename = "1")]
+        One = "1",
+        /// HTTP/2.
+        #[serde(rename = "2")]
+        Two = "2",
+        /// What the server prefers of both, for the whole run.
+        #[serde(rename = "auto")]
+        Auto = "auto",
+    }
+    /// The word on the command line and in the record.
+    fn name, parse;
+}
+
+impl HttpChoice {
+    /// Whether it is HTTP/1.1 alone.
+    pub fn is_one(&self) -> bool {
+        *self == Self::One
+    }
+}
+
 /// How the workers send and receive, in every level alike: options that only the engine reads, and
 /// that everything between passes on as they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -208,6 +250,9 @@ pub struct Manner {
     /// Which requests are sent again when the server did not process them.
     #[serde(default, skip_serializing_if = "Retry::is_never")]
     pub retry_unprocessed: Retry,
+    /// Which version of HTTP they speak.
+    #[serde(default, skip_serializing_if = "HttpChoice::is_one")]
+    pub http: HttpChoice,
 }
 
 impl Retry {

@@ -214,6 +214,8 @@ options! {
     "fleet-keys"        Plain   File     Fleet       Later;
     "header" 'H'        Header  Load     AllRequests First;
     "hold"              Plain   Load     Connection  First;
+    "http"              Plain   Load     Connection  Later;
+    "http2-prior-knowledge" Flag Load    Connection  Later;
     "insecure" 'k'      Flag    Load     Tls         Later;
     "json"              Flag    Run      Output      Later;
     "junit"             Plain   Run      Output      Later;

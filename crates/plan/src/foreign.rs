@@ -38,8 +38,8 @@ pub enum Value {
     File,
 }
 
-const ONLY_HTTP1: &str = "ceiling speaks HTTP/1.1 only, and asks for nothing else; for HTTP/2 take \
-                          h2load or k6";
+const NO_HTTP3: &str =
+    "ceiling speaks HTTP/1.1 and HTTP/2, which --http chooses; for gRPC take ghz";
 const BASIC: &str = "a user and a password are a header; put the value into a variable and name it";
 const BASIC_EXAMPLE: &str = "--auth-env AUTH, with AUTH=\"Basic $(printf USER:PASSWORD | base64)\"";
 
@@ -173,22 +173,13 @@ pub const FOREIGN: &[Foreign] = &[
     ),
     // Protocols.
     of(
-        &[
-            "--http2",
-            "--http2-prior-knowledge",
-            "--http3",
-            "--http3-only",
-            "--h2c",
-            "--http-version",
-            "--npn-list",
-            "--alpn-list",
-            "--grpc",
-        ],
-        ONLY_HTTP1,
-        "",
+        &["--http2", "--h2c", "--http-version", "--npn-list", "--alpn-list"],
+        "the version of HTTP is --http",
+        "--http 2",
     ),
+    of(&["--http3", "--http3-only", "--grpc"], NO_HTTP3, ""),
     of(&["--http1.1", "--h1", "--http1"], "HTTP/1.1 is what ceiling speaks; leave it out", ""),
-    of(&["--http1.0", "-0"], "ceiling speaks HTTP/1.1 only", ""),
+    of(&["--http1.0", "-0"], NO_HTTP3, ""),
     // Times, certificates, ways.
     of(
         &["--max-time", "--connect-timeout", "--response-timeout"],

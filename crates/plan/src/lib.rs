@@ -32,6 +32,7 @@ mod confirm;
 mod endpoints;
 mod far_probe;
 mod fleet;
+mod http;
 mod options;
 mod punycode;
 mod requests;

@@ -29,9 +29,18 @@ pub struct Options {
           conflicts_with_all = ["method", "body", "body_file"])]
     pub targets: Option<MixFile>,
 
-    /// Requests in flight per connection (HTTP/1.1 pipelining)
+    /// Requests in flight per connection: pipelining in HTTP/1.1, streams in HTTP/2
     #[arg(short = 'p', long, value_name = "N", default_value = "1")]
     pub depth: Depth,
+
+    /// Version of HTTP. auto offers both by ALPN and speaks what the server takes, on all
+    /// connections alike; without TLS it is 1
+    #[arg(long, value_name = "1|2|auto", hide_possible_values = true)]
+    pub http: Option<HttpText>,
+
+    /// Speak HTTP/2 from the first byte: the same as --http 2
+    #[arg(long, conflicts_with = "http")]
+    pub http2_prior_knowledge: bool,
 
     /// Worker threads, or auto: one per CPU, or one per two when the server is on this host
     #[arg(short = 't', long, value_name = "N|auto", default_value = "auto")]
@@ -334,6 +343,19 @@ pub enum RetryChoice {
     Idempotent,
     /// Any
     Any,
+}
+
+/// Versions of HTTP as requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HttpText {
+    /// HTTP/1.1
+    #[value(name = "1", alias = "1.1")]
+    One,
+    /// HTTP/2
+    #[value(name = "2")]
+    Two,
+    /// What the server takes
+    Auto,
 }
 
 /// Drivers as requested.

@@ -3,7 +3,7 @@
 use crate::auth;
 use crate::machine::Machine;
 use crate::mix::{self, MixError, Recipe};
-use crate::options::Options;
+use crate::options::{HttpText, Options};
 use crate::url::{Scheme, Url, UrlError, with_scheme};
 use crate::usage::Usage;
 use crate::values::Header;
@@ -41,8 +41,13 @@ pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<Re
     let mut composed = mix::compose(&recipes, &base.authority, expansions, seed, &mut read)
         .map_err(|MixError(why)| Usage(why))?;
     // Encoding checks what the options and the file say.
-    wire::tape::Tape::new(&composed.requests, 1)
-        .map_err(|error| Usage(secret::text(&error.to_string())))?;
+    let wrong = |error: wire::tape::EncodeError| Usage(secret::text(&error.to_string()));
+    wire::tape::Tape::new(&composed.requests, 1).map_err(wrong)?;
+    let may_be_2 = options.http2_prior_knowledge
+        || matches!(options.http, Some(HttpText::Two | HttpText::Auto));
+    if may_be_2 {
+        wire::tape::Tape::http2(&composed.requests, wire::http2::Scheme::Https).map_err(wrong)?;
+    }
     // A name is made from a path, and is shown.
     composed.targets.iter_mut().for_each(|target| target.name = secret::text(&target.name));
     Ok(RequestPlan { url: base, requests: composed.requests, targets: composed.targets })

@@ -1,6 +1,7 @@
 //! From options to a trial: everything "auto" is decided here.
 
 use crate::endpoints::WayError;
+use crate::http;
 use crate::machine::Machine;
 use crate::options::{DriverChoice, Options, RetryChoice};
 use crate::requests::{self, RequestPlan};
@@ -79,6 +80,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         manner: Manner {
             coalesce_ns: options.coalesce.0,
             retry_unprocessed: retry(options.retry_unprocessed, &shape)?,
+            http: http::choice(options, &url, &shape)?,
         },
         seed,
         server,

@@ -116,8 +116,11 @@ fn instead(scheme: &str) -> &'static str {
             ": ceiling does not speak WebSocket; its connections can be measured with ceiling \
              churn tcp://HOST:PORT"
         }
-        "h2" | "h2c" | "http2" | "h3" | "http3" | "quic" | "grpc" | "grpcs" => {
-            ": ceiling speaks HTTP/1.1 only; for HTTP/2 and gRPC take h2load, k6 or ghz"
+        "h2" | "h2c" | "http2" => {
+            ": give an http or https URL, and --http 2; for example http://HOST:PORT/ --http 2"
+        }
+        "h3" | "http3" | "quic" | "grpc" | "grpcs" => {
+            ": ceiling speaks HTTP/1.1 and HTTP/2; for gRPC take ghz or k6"
         }
         "unix" | "http+unix" => {
             ": a socket is an option, --unix-socket PATH, and the URL has host and path"

@@ -4,7 +4,7 @@
 use crate::order::{Connections, Order};
 use model::check::Checks;
 use model::load::{
-    Arrival, DriverKind, Level, Life, Question, Retry, Spacing, Stop, Trial, Warmup,
+    Arrival, DriverKind, HttpChoice, Level, Life, Question, Retry, Spacing, Stop, Trial, Warmup,
 };
 use model::route::Lookup;
 use std::collections::BTreeSet;
@@ -214,6 +214,7 @@ fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
             "requests that are sent again",
             "leave --retry-unprocessed out",
         ),
+        (trial.manner.http != HttpChoice::One, "HTTP/2", "leave --http out"),
         (trial.manner.coalesce_ns > 0, "batches of receives", "leave --coalesce out"),
         (trial.driver == DriverKind::Null, "a load without a server", "leave --driver out"),
         (

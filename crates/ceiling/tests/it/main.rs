@@ -23,6 +23,7 @@ mod find;
 mod fleet;
 mod fronts;
 mod hostile;
+mod http2;
 mod journal;
 mod journal_pack;
 mod kernel_evidence;

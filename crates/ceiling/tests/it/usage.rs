@@ -43,6 +43,10 @@ fn wrong_values_name_the_flag_what_is_accepted_and_an_example() {
     refuses(&["load", URL, "--cpus", "1-"], &["--cpus", "for example"]);
     refuses(&["load", URL, "--driver", "iocp"], &["--driver", "uring", "epoll", "for example"]);
     refuses(&["load", URL, "--warmup", "soon"], &["--warmup", "auto", "for example"]);
+    refuses(&["load", URL, "--http", "3"], &["--http", "auto", "for example"]);
+    refuses(&["load", URL, "--http", "2", "--driver", "null"], &["not possible with HTTP/2"]);
+    refuses(&["load", URL, "--http", "2", "-H", "Connection: close"], &["no header 'Connection'"]);
+    refuses(&["churn", URL, "--http", "2", "--devices", "1"], &["not possible with HTTP/2"]);
     refuses(&["load", URL, "--coalesce", "1s"], &["--coalesce", "for example"]);
     refuses(&["load", URL, "--server-pid", "0"], &["--server-pid", "for example"]);
     refuses(&["load", URL, "-H", "no colon"], &["--header", "for example"]);
@@ -307,8 +311,8 @@ const SPELLINGS: &[(&[&str], &str)] = &[
     (&["-A", "text/html"], "-H 'Accept:"),
     (&["-I"], "-X HEAD"),
     (&["--request", "POST"], "-X POST"),
-    (&["--http2"], "HTTP/1.1 only"),
-    (&["--http2-prior-knowledge"], "HTTP/1.1 only"),
+    (&["--http2"], "--http 2"),
+    (&["--http3"], "HTTP/1.1 and HTTP/2"),
     (&["--http1.1"], "leave it out"),
     (&["--cookie", "a=1"], "-H 'Cookie:"),
     (&["--max-time", "3"], "-T 3"),
@@ -364,8 +368,8 @@ fn schemes_of_other_protocols_say_what_can_be_measured() {
     for (url, words) in [
         ("ws://127.0.0.1:1/", ["WebSocket", "churn tcp://"]),
         ("WSS://h/x", ["WebSocket", "churn tcp://"]),
-        ("h2c://127.0.0.1:1/", ["HTTP/1.1 only", "h2load"]),
-        ("grpc://127.0.0.1:1", ["HTTP/1.1 only", "ghz"]),
+        ("h2c://127.0.0.1:1/", ["--http 2", "for example"]),
+        ("grpc://127.0.0.1:1", ["HTTP/1.1 and HTTP/2", "ghz"]),
         ("unix:///run/x.sock", ["--unix-socket", "for example"]),
         ("ftp://h/", ["neither an http nor an https URL", "for example"]),
     ] {

@@ -32,8 +32,9 @@ pub struct Identity<'a> {
 pub struct Settings<'a> {
     /// The name that is sent and verified.
     pub server_name: &'a str,
-    /// The protocol offered by ALPN: [`TlsSession::ALPN`](crate::session::Session::ALPN).
-    pub alpn: &'static [u8],
+    /// The protocols offered by ALPN, the preferred one first; see
+    /// [`Session::ALPN`](crate::session::Session::ALPN).
+    pub alpn: &'a [&'static [u8]],
     /// Trusted authorities, DER; absent when any certificate is accepted.
     pub roots: Option<Vec<Vec<u8>>>,
     /// Our certificate, for servers that ask for one.
@@ -118,7 +119,7 @@ impl Recipe {
         };
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
         let mut config = builder.with_client_cert_resolver(pocket.clone());
-        config.alpn_protocols = vec![settings.alpn.to_vec()];
+        config.alpn_protocols = settings.alpn.iter().map(|name| name.to_vec()).collect();
         config.resumption = client::Resumption::disabled();
         Ok(Self { config, server_name, resumption: settings.resumption, pocket })
     }

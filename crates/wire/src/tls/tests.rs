@@ -56,7 +56,7 @@ impl Authority {
 fn recipe(root: Option<Vec<u8>>, resumption: Resumption) -> Recipe {
     Recipe::new(&Settings {
         server_name: "server.test",
-        alpn: Http1::ALPN,
+        alpn: &[Http1::ALPN],
         roots: root.map(|root| vec![root]),
         identity: None,
         versions: BOTH,
@@ -194,7 +194,7 @@ fn our_own_certificate_may_be_of_version_1_and_must_fit_its_key() {
         let identity = Identity { chain_pem: chain.as_bytes(), key_pem: key.as_bytes() };
         Recipe::new(&Settings {
             server_name: "server.test",
-            alpn: Http1::ALPN,
+            alpn: &[Http1::ALPN],
             roots: None,
             identity: Some(identity),
             versions: BOTH,
@@ -250,7 +250,7 @@ fn versions_must_overlap() {
         .unwrap();
     let old = Recipe::new(&Settings {
         server_name: "server.test",
-        alpn: Http1::ALPN,
+        alpn: &[Http1::ALPN],
         roots: None,
         identity: None,
         versions: (TlsVersion::V12, TlsVersion::V12),
@@ -290,7 +290,7 @@ fn a_server_that_wants_a_certificate_is_understood_in_both_versions() {
             let identity = Identity { chain_pem: chain.as_bytes(), key_pem: key.as_bytes() };
             let recipe = Recipe::new(&Settings {
                 server_name: "server.test",
-                alpn: Http1::ALPN,
+                alpn: &[Http1::ALPN],
                 roots: None,
                 identity: Some(identity),
                 versions: BOTH,
@@ -352,7 +352,7 @@ fn wrong_settings_are_told_apart() {
     let with = |server_name, key_pem: &str, roots| {
         Recipe::new(&Settings {
             server_name,
-            alpn: Http1::ALPN,
+            alpn: &[Http1::ALPN],
             roots,
             identity: Some(Identity { chain_pem: chain.as_bytes(), key_pem: key_pem.as_bytes() }),
             versions: BOTH,

@@ -1,0 +1,151 @@
+//! HTTP/2 over sockets: what the command counts is what a server counts that leaves connections and
+//! allows few streams; what does not go with HTTP/2 is said in one line.
+
+use crate::harness::{Server, count, run, turn};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use wire::http2::{Asked, Peer, Said, respond, say};
+use wire::session::{Ending, Reply};
+
+/// Streams that the server allows at once.
+const STREAMS: u32 = 5;
+
+const REPLY: Reply<'_> = Reply {
+    status: 200,
+    reason: "",
+    fields: &[("server", "test")],
+    ending: Ending::Length,
+    body: b"hello",
+};
+
+/// What a server counted.
+#[derive(Default)]
+struct Seen {
+    connections: AtomicU64,
+    requests: AtomicU64,
+    body_bytes: AtomicU64,
+}
+
+/// A server that answers whole requests, and leaves each connection after so many.
+fn serve(requests_each: u64) -> (SocketAddr, Arc<Seen>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, seen) = (listener.local_addr().unwrap(), Arc::new(Seen::default()));
+    let counts = Arc::clone(&seen);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let seen = Arc::clone(&counts);
+            thread::spawn(move || answer(stream, &seen, requests_each));
+        }
+    });
+    (address, seen)
+}
+
+fn answer(mut stream: TcpStream, seen: &Seen, requests_each: u64) {
+    let (mut peer, mut input, mut words) = (Peer::default(), [0; 16 * 1024], Vec::new());
+    let (mut answered, mut last) = (0, None);
+    seen.connections.fetch_add(1, Ordering::Relaxed);
+    say(&Said::Settings { streams: Some(STREAMS), window: Some(1000) }, &mut words);
+    while stream.write_all(&std::mem::take(&mut words)).is_ok() {
+        let Ok(length @ 1..) = stream.read(&mut input) else { return };
+        peer.take(&input[..length], |asked| {
+            let whole = match asked {
+                Asked::Settings { .. } => {
+                    say(&Said::Acknowledged, &mut words);
+                    None
+                }
+                Asked::Head { stream, ends: true, .. } => Some(stream),
+                Asked::Body { stream, bytes, ends } => {
+                    seen.body_bytes.fetch_add(u64::from(bytes), Ordering::Relaxed);
+                    for stream in [0, stream] {
+                        say(&Said::Window { stream, more: bytes }, &mut words);
+                    }
+                    ends.then_some(stream)
+                }
+                _ => None,
+            };
+            let Some(stream) = whole.filter(|stream| last.is_none_or(|last| *stream <= last))
+            else {
+                return;
+            };
+            seen.requests.fetch_add(1, Ordering::Relaxed);
+            answered += 1;
+            respond(stream, &REPLY, &mut words);
+            if answered == requests_each {
+                say(&Said::Goaway { last: stream, code: 0 }, &mut words);
+                last = Some(stream);
+            }
+        });
+    }
+}
+
+fn drivers() -> Vec<&'static str> {
+    let has_uring = engine::driver::uring::check().is_ok();
+    if has_uring { vec!["uring", "epoll"] } else { vec!["epoll"] }
+}
+
+/// Runs a load with `--json`. A short load may break a gate; the caller does not care.
+fn load(arguments: &[&str]) -> Value {
+    let said = run(&[&["load"], arguments, &["-t", "1", "--warmup", "0", "--json"]].concat());
+    assert!(said.code == 0 || said.code == 4, "{}: {}", said.code, said.stderr);
+    said.record()
+}
+
+#[test]
+fn streams_are_counted_as_the_server_counts_them() {
+    let body = "b".repeat(2_500);
+    for driver in drivers() {
+        for (option, more) in
+            [(&["--http", "2"][..], &[][..]), (&["--http2-prior-knowledge"], &["-b", &body])]
+        {
+            let _turn = turn();
+            let (address, seen) = serve(u64::MAX);
+            let url = format!("http://{address}/path");
+            let sizes = ["-n", "3000", "-c", "3", "-p", "16", "--driver", driver];
+            let record = load(&[&[url.as_str()], option, &sizes, more].concat());
+            let point = &record["points"][0];
+            assert_eq!(count(point, "/requests/completed"), 3000, "{driver}");
+            assert_eq!(count(point, "/status/2xx"), 3000, "{driver}");
+            assert_eq!(count(point, "/connections/reopened"), 0, "{driver}");
+            assert_eq!(seen.requests.load(Ordering::Relaxed), 3000, "{driver}");
+            let body_bytes = if more.is_empty() { 0 } else { 3000 * 2_500 };
+            assert_eq!(seen.body_bytes.load(Ordering::Relaxed), body_bytes, "{driver}");
+            // One before them tried the address, and one whether it speaks HTTP/2.
+            assert_eq!(seen.connections.load(Ordering::Relaxed), 3 + 2, "{driver}");
+        }
+    }
+}
+
+/// Requests behind the last one that the server takes are refused, and nothing else is lost.
+#[test]
+fn a_server_that_leaves_connections_is_asked_on_the_next_ones() {
+    for driver in drivers() {
+        let _turn = turn();
+        let (address, seen) = serve(100);
+        let url = format!("http://{address}/path");
+        let sizes = ["-n", "3000", "-c", "3", "-p", "4", "--http", "2", "--driver", driver];
+        let record = load(&[&[url.as_str()], &sizes[..]].concat());
+        let point = &record["points"][0];
+        let [completed, failed, refused, reopened] =
+            ["/requests/completed", "/requests/failed", "/errors/refused", "/connections/reopened"]
+                .map(|path| count(point, path));
+        assert_eq!((completed + failed, failed), (3000, refused), "{driver}: {point}");
+        assert_eq!(seen.requests.load(Ordering::Relaxed), completed, "{driver}");
+        assert!(reopened >= completed / 100 - 3, "{driver}: {reopened} of {completed}");
+    }
+}
+
+#[test]
+fn a_server_without_http2_is_named_before_any_load() {
+    let _turn = turn();
+    let server = Server::start("target-nethttp", &[]);
+    let said = run(&["load", &server.url("/simple"), "--http", "2", "-n", "10"]);
+    assert_eq!(said.code, 5, "{}", said.stderr);
+    assert_eq!(said.stderr.trim_end().lines().count(), 1, "{}", said.stderr);
+    for words in ["does not speak HTTP/2", "--http 1"] {
+        assert!(said.stderr.contains(words), "{words}: {}", said.stderr);
+    }
+}

@@ -1,0 +1,58 @@
+//! Which version of HTTP is spoken, and what does not go with HTTP/2.
+
+use crate::options::{DriverChoice, HttpText, Options};
+use crate::shape::Shape;
+use crate::url::{Scheme, Url};
+use crate::usage::Usage;
+use model::load::{HttpChoice, Level, Question};
+
+/// The version as requested, where the rest of the load can be made with it.
+pub fn choice(options: &Options, url: &Url, shape: &Shape) -> Result<HttpChoice, Usage> {
+    let (choice, typed) = match options.http {
+        _ if options.http2_prior_knowledge => (HttpChoice::Two, "--http2-prior-knowledge"),
+        None | Some(HttpText::One) => return Ok(HttpChoice::One),
+        Some(HttpText::Two) => (HttpChoice::Two, "--http 2"),
+        // Without TLS the server is not asked.
+        Some(HttpText::Auto) if url.scheme != Scheme::Https => return Ok(HttpChoice::One),
+        Some(HttpText::Auto) => (HttpChoice::Auto, "--http auto"),
+    };
+    match obstacle(options, url, shape) {
+        Some((what, way_out)) => {
+            Err(Usage(format!("{typed}: {what} not possible with HTTP/2 yet; {way_out}")))
+        }
+        None => Ok(choice),
+    }
+}
+
+/// What keeps a load from HTTP/2, and the way out.
+fn obstacle(options: &Options, url: &Url, shape: &Shape) -> Option<(&'static str, &'static str)> {
+    let has_devices = shape.levels.iter().any(|level: &Level| level.life.hold.is_some());
+    let proxy = options.secure.proxy_for(url);
+    let rules = [
+        (
+            !matches!(shape.question, Question::Load | Question::Ramp | Question::Find),
+            "this command is",
+            "ceiling load, ramp and find speak it",
+        ),
+        (has_devices, "connections that are held are", "leave --hold out"),
+        (shape.tool.is_some(), "the load of another tool is", "leave load.tool out"),
+        (options.fleet.is_given(), "the load of a fleet is", "leave --fleet out"),
+        (
+            options.driver == DriverChoice::Null,
+            "a load without a server is",
+            "leave --driver null out",
+        ),
+        (
+            proxy.is_some_and(|proxy| !proxy.tunnels()),
+            "a proxy that reads requests is",
+            "give --proxy-tunnel, or leave --proxy out",
+        ),
+        (
+            options.retry_unprocessed.is_some(),
+            "requests that are sent again are",
+            "leave --retry-unprocessed out",
+        ),
+        (options.sample_failures, "the text of failed responses is", "leave --sample-failures out"),
+    ];
+    rules.into_iter().find(|(is, ..)| *is).map(|(_, what, way_out)| (what, way_out))
+}
