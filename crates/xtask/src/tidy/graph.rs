@@ -87,6 +87,11 @@ const ROOMS: &[Room] = &[
         why: "a run directory outlives the program that wrote it",
     },
     Room {
+        folder: "crates/pack",
+        may_use: &[],
+        why: "an archive is names and bytes, whatever their content",
+    },
+    Room {
         folder: "crates/journal",
         may_use: &[
             "crates/model",
@@ -109,11 +114,6 @@ const ROOMS: &[Room] = &[
         folder: "crates/site",
         may_use: &["crates/model", "crates/figures", "crates/journal", "crates/report"],
         why: "a site is drawn from the values of a journal, with the blocks of a report",
-    },
-    Room {
-        folder: "crates/pack",
-        may_use: &[],
-        why: "an archive is names and bytes, whatever their content",
     },
     Room {
         folder: "crates/tools",
