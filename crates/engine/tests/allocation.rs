@@ -16,7 +16,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -68,27 +68,32 @@ static COUNTING: Counting = Counting;
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\n\r\nhi";
 
-/// Answers every request on every connection.
-fn serve(tls: Option<Arc<ServerConfig>>) -> SocketAddr {
+/// Serves every connection in a thread of its own, whose memory does not count.
+fn listen(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         IS_EXEMPT.set(true);
         for stream in listener.incoming().flatten() {
-            let tls = tls.clone();
+            let serve = serve.clone();
             thread::spawn(move || {
                 IS_EXEMPT.set(true);
-                match tls {
-                    None => respond_all(stream),
-                    Some(config) => {
-                        let session = ServerConnection::new(config).unwrap();
-                        respond_all(StreamOwned::new(session, stream));
-                    }
-                }
+                serve(stream);
             });
         }
     });
     address
+}
+
+/// Answers every request on every connection.
+fn serve(tls: Option<Arc<ServerConfig>>) -> SocketAddr {
+    listen(move |stream| match tls.clone() {
+        None => respond_all(stream),
+        Some(config) => {
+            let session = ServerConnection::new(config).unwrap();
+            respond_all(StreamOwned::new(session, stream));
+        }
+    })
 }
 
 fn respond_all(mut stream: impl Read + Write) {
@@ -104,55 +109,37 @@ fn respond_all(mut stream: impl Read + Write) {
 
 /// Answers every request of HTTP/2 on every connection.
 fn serve_streams() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        IS_EXEMPT.set(true);
-        for mut stream in listener.incoming().flatten() {
-            thread::spawn(move || {
-                IS_EXEMPT.set(true);
-                let (mut peer, mut input, mut words) = (Peer::default(), [0; 4096], Vec::new());
-                let fields = &[("date", "now")];
-                let (reason, ending) = ("", Ending::Length);
-                let reply = Reply { status: 200, reason, fields, ending, body: b"hi" };
-                say(&Said::Settings { streams: None, window: None }, &mut words);
-                while stream.write_all(&std::mem::take(&mut words)).is_ok() {
-                    let Ok(length @ 1..) = stream.read(&mut input) else { return };
-                    peer.take(&input[..length], |asked| {
-                        if let Asked::Head { stream, .. } = asked {
-                            respond(stream, &reply, &mut words);
-                            say(&Said::Ping, &mut words);
-                        }
-                    });
+    listen(|mut stream| {
+        let (mut peer, mut input, mut words) = (Peer::default(), [0; 4096], Vec::new());
+        let fields = &[("date", "now")];
+        let (reason, ending) = ("", Ending::Length);
+        let reply = Reply { status: 200, reason, fields, ending, body: b"hi" };
+        say(&Said::Settings { streams: None, window: None }, &mut words);
+        while stream.write_all(&std::mem::take(&mut words)).is_ok() {
+            let Ok(length @ 1..) = stream.read(&mut input) else { return };
+            peer.take(&input[..length], |asked| {
+                if let Asked::Head { stream, .. } = asked {
+                    respond(stream, &reply, &mut words);
+                    say(&Said::Ping, &mut words);
                 }
             });
         }
-    });
-    address
+    })
 }
 
 /// Sends events to every connection without end.
 fn serve_events() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        IS_EXEMPT.set(true);
-        for mut stream in listener.incoming().flatten() {
-            thread::spawn(move || {
-                IS_EXEMPT.set(true);
-                let mut input = [0; 4096];
-                let _ = stream.read(&mut input);
-                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
-                for seq in 1u64.. {
-                    let event = format!("data: {{\"seq\":{seq},\"at_ns\":1}}\n\n");
-                    if stream.write_all(event.as_bytes()).is_err() {
-                        return;
-                    }
-                }
-            });
+    listen(|mut stream| {
+        let mut input = [0; 4096];
+        let _ = stream.read(&mut input);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        for seq in 1u64.. {
+            let event = format!("data: {{\"seq\":{seq},\"at_ns\":1}}\n\n");
+            if stream.write_all(event.as_bytes()).is_err() {
+                return;
+            }
         }
-    });
-    address
+    })
 }
 
 fn request(path: &str, target: u32) -> Request {

@@ -98,7 +98,7 @@ pub(crate) fn figures(case: &Case<'_>) -> BTreeMap<Figure, f64> {
     hosts.flat_map(|host| host.figures()).into_map()
 }
 
-/// What the hosts did in the time of some readings, for those who watch a run. `read` are the sides
+/// What the hosts did in the time of some readings, for the live view. `read` are the sides
 /// whose hosts are read; one of which nothing is known has a host without values.
 pub fn hosts_now(context: Context<'_>, observed: &Observed, read: &[Whose]) -> Vec<HostNow> {
     now_of(&context.sides(observed), read)

@@ -1,4 +1,4 @@
-//! The last second of both hosts, for those who watch a run.
+//! The last second of both hosts, for the live view.
 //!
 //! In: readings as they arrive. Out: what each host does now, twice a second. Never: anything that
 //! is judged or kept; without watchers nothing is remembered.

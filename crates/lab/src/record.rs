@@ -206,7 +206,7 @@ impl<'a> RunBuilder<'a> {
         }
     }
 
-    /// What those who watch the run see of its hosts. Agents of a fleet have hosts of their own.
+    /// What the live view shows of the hosts. Agents of a fleet have hosts of their own.
     pub(crate) fn recent_hosts(&self) -> RecentHosts<'a> {
         let sides: &[Whose] = match self.setting {
             Setting::Fleet(_) => &[Whose::Server],

@@ -102,7 +102,7 @@ pub struct Watch<'a> {
     far: Option<FarWatch<'a>>,
     /// The server's threads in the last readings.
     recent: VecDeque<Reading>,
-    /// The last second of both hosts, if somebody watches the run.
+    /// The last second of both hosts, if a live view is open.
     hosts: Option<RecentHosts<'a>>,
 }
 
@@ -174,12 +174,12 @@ impl<'a> Watch<'a> {
         self
     }
 
-    /// Also keeps what those who watch the run see of its hosts.
+    /// Also keeps what the live view shows of the hosts.
     pub(crate) fn show(&mut self, hosts: RecentHosts<'a>) {
         self.hosts = Some(hosts);
     }
 
-    /// What the hosts did in the last second, if somebody watches the run and it is time.
+    /// What the hosts did in the last second, if a live view is open and it is time.
     pub(crate) fn hosts_now(&mut self, now_ns: u64) -> Option<Vec<HostNow>> {
         self.hosts.as_mut()?.now(now_ns)
     }

@@ -1,4 +1,4 @@
-//! What the hosts of a run did in the last second, for those who watch it.
+//! What the hosts of a run did in the last second, for the live view.
 //!
 //! In: figures and rates of each host. Out: one value, for the terminal, the page and programs.
 //! Never: a zero where nothing was read.

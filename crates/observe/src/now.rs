@@ -1,4 +1,4 @@
-//! A host in the last second, for those who watch a run.
+//! A host in the last second, for the live view.
 
 use crate::cpus::CpuShare;
 use crate::hosts::{SideHost, counted};

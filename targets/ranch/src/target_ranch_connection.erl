@@ -6,7 +6,7 @@
 -export([init/4]).
 
 %% Called by Ranch in the supervisor of the connection, right after the accept. A server that asks
-%% somebody else here lets all connections of the supervisor wait.
+%% another service here lets all connections of the supervisor wait.
 start_link(Ref, Transport, {Ledger, SetupMs}) ->
     target_ranch_report:accepted(Ledger),
     SetupMs > 0 andalso timer:sleep(SetupMs),

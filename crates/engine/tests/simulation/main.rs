@@ -176,15 +176,45 @@ fn assert_divided(account: &Account, context: &str) {
     assert_eq!(sum.errors.requests(), account.measured.errors.requests(), "{context}: errors");
 }
 
-/// A server drawn from a seed: most are mildly bad, some are terrible.
-fn drawn(seed: u64) -> (Level, Faults) {
+/// Numbers below a bound, drawn from a seed.
+fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = |bound: u64| {
+    move |bound: u64| {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         (state >> 16) % bound
-    };
+    }
+}
+
+/// A generator that stands still now and then, or none.
+fn stalls(next: &mut impl FnMut(u64) -> u64) -> Option<Stalls> {
+    if next(4) != 0 {
+        return None;
+    }
+    let during = if next(2) == 0 { StallPoint::Turn } else { StallPoint::Wait };
+    let (every_ns, length_ns) = ((5 + next(50)) * MS, next(10) * MS);
+    Some(Stalls { every_ns, length_ns, during })
+}
+
+/// A load of up to so many connections and requests on each.
+fn load(next: &mut impl FnMut(u64) -> u64, connections: u64, depth: u64) -> Level {
+    let mut level = level(1 + next(connections) as u32, 1 + next(depth) as u32);
+    if next(2) == 0 {
+        let spacing = [Spacing::Fixed, Spacing::Poisson, Spacing::Uniform][next(3) as usize];
+        level.rate = Some((1_000.0 + next(40_000) as f64, spacing));
+        level.connections_max += next(10) as u32;
+    }
+    if next(3) == 0 {
+        let least = 1 + next(5) as u32;
+        level.life.requests = Some((least, least + 1 + next(20) as u32));
+    }
+    level
+}
+
+/// A server drawn from a seed: most are mildly bad, some are terrible.
+fn drawn(seed: u64) -> (Level, Faults) {
+    let mut next = draws(seed);
     let mut fault = || if next(3) == 0 { next(200) } else { next(5) };
     let mut faults = Faults {
         refused: fault(),
@@ -207,21 +237,8 @@ fn drawn(seed: u64) -> (Level, Faults) {
         stalls: None,
     };
     faults.service_ns = (10_000, 20_000 + next(3_000_000));
-    if next(4) == 0 {
-        let during = if next(2) == 0 { StallPoint::Turn } else { StallPoint::Wait };
-        let (every_ns, length_ns) = ((5 + next(50)) * MS, next(10) * MS);
-        faults.stalls = Some(Stalls { every_ns, length_ns, during });
-    }
-    let mut level = level(1 + next(20) as u32, 1 + next(20) as u32);
-    if next(2) == 0 {
-        let spacing = [Spacing::Fixed, Spacing::Poisson, Spacing::Uniform][next(3) as usize];
-        level.rate = Some((1_000.0 + next(40_000) as f64, spacing));
-        level.connections_max += next(10) as u32;
-    }
-    if next(3) == 0 {
-        let least = 1 + next(5) as u32;
-        level.life.requests = Some((least, least + 1 + next(20) as u32));
-    }
+    faults.stalls = stalls(&mut next);
+    let mut level = load(&mut next, 20, 20);
     if next(3) == 0 {
         let ns = next(20) * MS;
         let hold = if next(4) == 0 { Hold::Forever } else { Hold::For { ns, jitter: 0.5 } };

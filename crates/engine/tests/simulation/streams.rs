@@ -1,11 +1,9 @@
 //! The same with HTTP/2: streams in any order, limits that change, connections that are left.
 
-use super::{MS, assert_counted, assert_divided, job_of, level, request};
+use super::{MS, assert_counted, assert_divided, draws, job_of, level, load, request, stalls};
 use engine::driver::sim::streams::StreamFaults;
-use engine::driver::sim::{StallPoint, Stalls};
 use engine::job::Job;
 use engine::simulate::{Account, Level, simulate_streams};
-
 use model::check::{Check, Checks};
 use model::load::{Request, Spacing};
 use model::tick::{Counters, ErrorClass, Turnover};
@@ -69,13 +67,7 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
 
 /// A server drawn from a seed: most are mildly bad, some are terrible.
 fn drawn(seed: u64) -> (Level, StreamFaults) {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = |bound: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 16) % bound
-    };
+    let mut next = draws(seed);
     let mut fault = || if next(3) == 0 { next(200) } else { next(5) };
     let mut faults = StreamFaults {
         refused: fault(),
@@ -104,21 +96,8 @@ fn drawn(seed: u64) -> (Level, StreamFaults) {
         let least = next(4);
         faults.streams = (least, 1 + least + next(20));
     }
-    if next(4) == 0 {
-        let during = if next(2) == 0 { StallPoint::Turn } else { StallPoint::Wait };
-        let (every_ns, length_ns) = ((5 + next(50)) * MS, next(10) * MS);
-        faults.stalls = Some(Stalls { every_ns, length_ns, during });
-    }
-    let mut level = level(1 + next(10) as u32, 1 + next(40) as u32);
-    if next(2) == 0 {
-        let spacing = [Spacing::Fixed, Spacing::Poisson, Spacing::Uniform][next(3) as usize];
-        level.rate = Some((1_000.0 + next(40_000) as f64, spacing));
-        level.connections_max += next(10) as u32;
-    }
-    if next(3) == 0 {
-        let least = 1 + next(5) as u32;
-        level.life.requests = Some((least, least + 1 + next(20) as u32));
-    }
+    faults.stalls = stalls(&mut next);
+    let mut level = load(&mut next, 10, 40);
     if next(3) == 0 {
         level.warmup_ns = 0;
     }

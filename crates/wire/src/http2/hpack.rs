@@ -452,7 +452,7 @@ pub(super) fn put_string(text: &[u8], output: &mut Vec<u8>) {
     }
 }
 
-/// Whether a field may be kept by those who read it on the way (RFC 7541 section 7.1.3).
+/// Whether a proxy on the way may keep a field (RFC 7541 section 7.1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Secrecy {
     Open,
