@@ -233,6 +233,7 @@ type poolStats struct {
 	Fsync             string
 	SynchronousCommit string `json:"synchronous_commit"`
 	Buffers           string `json:"shared_buffers"`
+	PlanCacheMode     string `json:"plan_cache_mode"`
 	Lookup            string
 	LookupPlan        string `json:"lookup_plan"`
 	Connections       int

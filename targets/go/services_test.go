@@ -74,17 +74,19 @@ func TestLookupsAndBuffersAreWhatThePlanSays(t *testing.T) {
 	small := service{"postgres-small", "small"}
 	few := small.start(t)[0]
 	usual, _ := postgres(t)
-	for _, want := range []struct{ url, lookup, plan, buffers string }{
-		{usual, "index", "Index Scan", "256MB"},
-		{usual, "plan", "Index Scan", "256MB"},
-		{usual, "table", "Seq Scan", "256MB"},
-		{few, "index", "Index Scan", "1MB"},
+	for _, want := range []struct{ url, lookup, plan, mode, buffers string }{
+		{usual, "index", "Index Scan", "auto", "256MB"},
+		{usual, "plan", "Index Scan", "force_custom_plan", "256MB"},
+		{usual, "table", "Seq Scan", "auto", "256MB"},
+		{few, "index", "Index Scan", "auto", "1MB"},
 	} {
 		process := start(t, variant{target: "fasthttp", workers: 1},
 			"--db", want.url, "--pool", "2", "--lookup", want.lookup)
 		client := process.client(t)
 		expect(t, client.get(t, "/db/read-alone"), http.StatusOK, contract.TypeJSON)
-		if got := readPool(t, client); got.LookupPlan != want.plan || got.Buffers != want.buffers {
+		got := readPool(t, client)
+		if got.Lookup != want.lookup || got.LookupPlan != want.plan ||
+			got.PlanCacheMode != want.mode || got.Buffers != want.buffers {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		process.stopCleanly(t)

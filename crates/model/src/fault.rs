@@ -97,6 +97,9 @@ impl Fault {
             }
             Self::HeadTooLong => "look for cookies or headers that grow",
             Self::BadLength => "send one Content-Length, or chunks",
+            Self::NotHttp => {
+                "compare with `curl -v`; HTTP/2 without TLS is --http2-prior-knowledge"
+            }
             _ => "compare with `curl -v`",
         }
     }

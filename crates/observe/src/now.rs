@@ -71,3 +71,47 @@ fn interrupts_now(all: &[InterruptUse], queues_max: usize) -> Vec<InterruptsNow>
     let busiest = busy.into_iter().take(queues_max);
     busiest.map(|one| (name(one), short(one.per_s))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Observed;
+    use crate::hosts::Carrier;
+    use model::figure::Whose;
+
+    /// What moves most comes first, in whatever direction; what does not move is left out.
+    #[test]
+    fn the_busiest_interfaces_and_queues_are_shown() {
+        let link = |name: &str, rx_bytes_s, tx_bytes_s| LinkUse {
+            name: name.to_string(),
+            rx_bytes_s,
+            tx_bytes_s,
+            ..LinkUse::default()
+        };
+        let queue = |device: &str, per_s| InterruptUse {
+            device: device.to_string(),
+            per_s,
+            ..InterruptUse::default()
+        };
+        let all = [("a", 1.0, 2.0), ("idle", 0.0, 0.0), ("b", 3.0, 4.0), ("c", 0.0, 9.0)];
+        let queues = [("q0", 5.0), ("q1", 0.0), ("q2", 7.0), ("q3", 6.0), ("q4", 1.0), ("q5", 2.0)];
+        let seen = Observed {
+            links: Some(all.map(|(name, rx, tx)| link(name, rx, tx)).to_vec()),
+            interrupts: Some(queues.map(|(name, per_s)| queue(name, per_s)).to_vec()),
+            ..Observed::default()
+        };
+        let host = SideHost {
+            whose: Whose::Client,
+            seen: &seen,
+            nics: &[],
+            stated: None,
+            carrier: Carrier::Outward,
+            parent: None,
+        };
+        let now = host.now();
+        let links: Vec<_> = now.links.unwrap().into_iter().map(|link| link.name).collect();
+        assert_eq!(links, ["c", "b", "a"]);
+        let queues: Vec<_> = now.interrupts.unwrap().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(queues, ["q2", "q3", "q0", "q5"], "no more than there is room for");
+    }
+}

@@ -110,6 +110,8 @@ fn streams_are_counted_as_the_server_counts_them() {
             assert_eq!(count(point, "/requests/completed"), 3000, "{driver}");
             assert_eq!(count(point, "/status/2xx"), 3000, "{driver}");
             assert_eq!(count(point, "/connections/reopened"), 0, "{driver}");
+            let notices = record["notices"].to_string();
+            assert!(notices.contains("fewer streams at once than -p 16"), "{notices}");
             assert_eq!(seen.requests.load(Ordering::Relaxed), 3000, "{driver}");
             let body_bytes = if more.is_empty() { 0 } else { 3000 * 2_500 };
             assert_eq!(seen.body_bytes.load(Ordering::Relaxed), body_bytes, "{driver}");
@@ -136,6 +138,14 @@ fn a_server_that_leaves_connections_is_asked_on_the_next_ones() {
         assert_eq!(seen.requests.load(Ordering::Relaxed), completed, "{driver}");
         assert!(reopened >= completed / 100 - 3, "{driver}: {reopened} of {completed}");
     }
+}
+
+/// Without TLS a server is not asked what it speaks, so what HTTP/2 cannot do yet is possible.
+#[test]
+fn auto_is_http1_without_tls() {
+    let _turn = turn();
+    let record = load(&["http://127.0.0.1:1/", "--http", "auto", "--driver", "null", "-n", "10"]);
+    assert_eq!(count(&record["points"][0], "/requests/completed"), 10);
 }
 
 #[test]

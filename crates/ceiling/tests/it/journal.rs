@@ -196,6 +196,8 @@ fn a_result_is_judged_again_from_its_small_file_alone() {
     let remarks = journal.remarks(3);
     assert!(remarks.contains(&"rejudged".to_string()), "{remarks:?}");
     assert!(remarks.contains(&"figures".to_string()), "{remarks:?}");
+    assert_eq!(whole["figures"]["differ"], 0);
+    assert!(again()["figures"]["differ"].as_u64() > Some(0));
     fs::write(&document, was).unwrap();
     let mut bytes = fs::read(&archive).unwrap();
     bytes.truncate(bytes.len() / 2);

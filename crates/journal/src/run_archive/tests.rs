@@ -58,6 +58,17 @@ fn runs_are_judged_again_from_the_archive_as_from_their_readings() {
     assert!(!archive.has("run-9") && archive.record("run-9").is_err());
 }
 
+/// A value that JSON does not have.
+#[test]
+fn what_would_not_be_read_back_is_not_kept() {
+    let run = recorded(RECORDED[0]);
+    let mut one = to_keep(0, &run);
+    let cpus = one.observed.as_mut().unwrap().iter_mut().find_map(|seen| seen.cpus.as_mut());
+    cpus.expect("CPUs were read")[0].shares.user = f64::NAN;
+    let error = make(path(), &[one]).unwrap_err().to_string();
+    assert!(error.contains("would not be read back"), "{error}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// A probe may miss any reading.

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::gather::WindowEnds;
-use crate::record::held_back;
+use crate::record::{few_streams, held_back};
 use model::dist::Dist;
-use model::load::Spacing;
+use model::load::{HttpVersion, Spacing};
 use model::run::Outcome;
 use model::tick::{Phase, Tick};
 
@@ -88,6 +88,27 @@ fn an_open_loop_counts_what_was_due() {
     assert_eq!(point.send_delay_ns.map(|lag| lag.count), Some(0));
     assert_eq!(point.series.len(), 2);
     assert_eq!(point.series[1].asked_rate, Some(1002.5));
+}
+
+#[test]
+fn a_limit_of_streams_below_the_depth_is_said_where_it_shows() {
+    let mut visit = visit();
+    let point = |level: &Level, visit: &Visit| make(&trial(), level, 1, visit, &nothing_seen());
+    let two = |level: &Level, visit: &Visit| few_streams(&point(level, visit), HttpVersion::Two);
+    let text = two(&closed(), &visit).unwrap();
+    assert!(text.starts_with("3 connections: 4.0 of 6 requests were in flight, 1.3 on"), "{text}");
+    assert!(text.contains("than -p 2;"), "{text}");
+    assert_eq!(few_streams(&point(&closed(), &visit), HttpVersion::One), None);
+    let mut left = point(&closed(), &visit);
+    left.connections.reopened = 1;
+    assert_eq!(few_streams(&left, HttpVersion::Two), None, "a connection that ends has none");
+    assert_eq!(two(&Level { depth: 1, ..closed() }, &visit), None, "full");
+    assert_eq!(two(&open(), &visit), None, "none waited for it");
+    visit.gathered.measured.limited = 7;
+    assert!(two(&open(), &visit).unwrap().contains(": 7 requests waited"));
+    visit.gathered.measured.limited = 0;
+    visit.gathered.measured.errors.add(ErrorClass::Reset, 1);
+    assert_eq!(two(&closed(), &visit), None, "connections failed");
 }
 
 #[test]

@@ -538,3 +538,41 @@ fn fragment(frame: FrameHead, payload: &[u8]) -> Result<&[u8], ProtocolError> {
     }
     Ok(rest)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame;
+    use super::*;
+    use crate::session::Session;
+
+    /// Windows are refilled by what used them up, that of the connection also for streams that are
+    /// gone.
+    #[test]
+    fn what_used_up_a_window_is_given_back() {
+        let (mut session, mut output) = (Http2::for_depth(1), Vec::new());
+        session.begin(&mut output);
+        (session.is_ready, session.next_id) = (true, 3);
+        let place = session.streams.add(1);
+        session.streams.at(place).status = 200;
+        let mut input = Vec::new();
+        frame::put(kind::DATA, 0, 1, b"abc", &mut input);
+        for (left, streams) in [(4, &[][..]), (3, &[0, 1][..])] {
+            (session.used, session.streams.at(place).used) = (REFILL_AT - left, REFILL_AT - left);
+            let mut rest = &input[..];
+            session.addressee(&mut rest).unwrap();
+            session.receive(&mut rest, Expect::Body, &mut (), &mut ()).unwrap();
+            let mut given = Vec::new();
+            for stream in streams {
+                let more = REFILL_AT.to_be_bytes();
+                frame::put(kind::WINDOW_UPDATE, 0, *stream, &more, &mut given);
+            }
+            assert_eq!(session.debts, given, "{left} bytes left");
+        }
+        session.debts.clear();
+        session.cancel(place);
+        session.debts.clear();
+        session.used = REFILL_AT - 3;
+        session.addressee(&mut &input[..]).unwrap();
+        assert_eq!(session.debts.len(), HEAD_BYTES + 4, "of the connection alone");
+    }
+}

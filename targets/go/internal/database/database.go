@@ -37,9 +37,10 @@ type Database struct {
 	pool   *pgxpool.Pool
 	// lookup says how the database finds a row: one of lookups.
 	lookup string
-	// fsync, commits and buffers are settings that the database reports: whether it waits for its
-	// disk at all, whether our commits do, and how much it holds in its buffer pool.
-	fsync, commits, buffers string
+	// fsync, commits, buffers and plans are settings that the database reports: whether it waits
+	// for its disk at all, whether our commits do, how much it holds in its buffer pool, and
+	// whether it plans each request anew.
+	fsync, commits, buffers, plans string
 	// found is how it finds a row: Index Scan or Seq Scan.
 	found string
 	// opened is the state of the pool before the first request.
@@ -212,8 +213,8 @@ func (d *Database) prepare(ctx context.Context) error {
 	}
 	d.opened = d.pool.Stat()
 	settings := `SELECT current_setting('fsync'), current_setting('synchronous_commit'),
-		current_setting('shared_buffers')`
-	err = held[0].QueryRow(ctx, settings).Scan(&d.fsync, &d.commits, &d.buffers)
+		current_setting('shared_buffers'), current_setting('plan_cache_mode')`
+	err = held[0].QueryRow(ctx, settings).Scan(&d.fsync, &d.commits, &d.buffers, &d.plans)
 	if err != nil {
 		return err
 	}
@@ -264,6 +265,7 @@ func (d *Database) stats(contract.Call) contract.Response {
 		"fsync":              d.fsync,
 		"synchronous_commit": d.commits,
 		"shared_buffers":     d.buffers,
+		"plan_cache_mode":    d.plans,
 		"lookup":             d.lookup,
 		"lookup_plan":        d.found,
 		"connections":        pool.TotalConns(),

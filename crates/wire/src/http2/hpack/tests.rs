@@ -175,3 +175,21 @@ fn what_cannot_be_read_is_refused() {
         assert_eq!(Decoder::new().read(block), Err(ProtocolError::BadHeaderBlock), "{block:?}");
     }
 }
+
+/// The same bytes refer to another entry once the block itself has inserted one.
+#[test]
+fn a_remembered_block_that_refers_means_what_the_table_has_now() {
+    let mut decoder = Decoder::new();
+    let literal = |name: &str, value: &str| Coded::Literal {
+        inserts: true,
+        name: None,
+        text: name.to_string(),
+        value: value.to_string(),
+    };
+    let (mut first, mut block) = (Vec::new(), Vec::new());
+    put(&literal(":status", "204"), &mut first);
+    assert_eq!(decoder.read(&first).unwrap().status, 204);
+    [Coded::Dynamic(0), literal("x", "y")].iter().for_each(|field| put(field, &mut block));
+    assert_eq!(decoder.read(&block).unwrap().status, 204);
+    assert_eq!(decoder.read(&block).unwrap(), Fields { bytes: 4, ..Fields::default() });
+}
