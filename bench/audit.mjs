@@ -51,7 +51,10 @@ async function collected(stream) {
 async function serve(server, scratch) {
   if (!server.program) return { url: `http://127.0.0.1:${await freePort()}/`, stop: () => [] };
   const log = join(scratch, "server.tsv");
-  const words = [join(BIN, server.program), ...server.words];
+  const isScript = server.program.endsWith(".mjs");
+  const program = isScript ? ["node", join("bench/audit", server.program)]
+    : [join(BIN, server.program)];
+  const words = [...program, ...server.words];
   const child = start("0", server.isLogged ? [...words, "--log", log] : words);
   const lines = [];
   const reader = createInterface({ input: child.stdout });
@@ -94,7 +97,8 @@ const filled = (words, values) => words.split(/\s+/).filter((word) => word !== "
 
 // What a user would type, without paths of this machine.
 const typed = (words) => words.split(/\s+/).join(" ").replace(/\{scratch\}\/?/g, "")
-  .replace(/\{gatling\}/g, "GATLING").replace(/\{url\}/g, "URL");
+  .replace(/\{gatling\}/g, "GATLING").replace(/\{url\}/g, "URL")
+  .replace(/\{address\}/g, "HOST:PORT");
 
 function content(source, ran, values) {
   if (["stdout", "stderr", "both"].includes(source)) return ran[source];
@@ -111,7 +115,9 @@ async function make(one, scratch) {
   const server = SERVERS[one.server];
   const { url, stop } = await serve(server, scratch);
   writeFileSync(join(scratch, "target.txt"), `GET ${url}\n`);
-  const values = { url, scratch, gatling: gatling(one, scratch) };
+  writeFileSync(join(scratch, "call"), Buffer.alloc(5));
+  const address = url.replace(/^http:..|\/.*/g, "");
+  const values = { url, address, scratch, gatling: gatling(one, scratch) };
   const burners = Array.from({ length: one.burners ?? 0 },
     () => start("1", ["bash", "-c", "while :; do :; done"]));
   let ran, account;

@@ -13,6 +13,11 @@ const oha = (more = "") => `oha --no-tui -c ${C} -z ${S}s ${more} {url}`;
 const ohaJson = (more = "") => oha(`--output-format json ${more}`);
 const hey = (more = "") => `hey -c ${C} -z ${S}s ${more} {url}`;
 const h2load = (more = "") => `h2load --h1 -t1 -c${C} -D${S} ${more} {url}`;
+const h2loadH2 = (words) => `h2load -t1 ${words} {url}`;
+// A message of gRPC without content.
+const CALL = "-d {scratch}/call -H content-type:application/grpc -H te:trailers";
+const ghz = (words) => `ghz --insecure --proto bench/audit/call.proto --call audit.Calls.Call
+  -d {} ${words} {address}`;
 const ab = (more = "") => `ab -q -c ${C} -t ${S} -n 1000000 ${more} {url}`;
 const vegeta = (rate, more = "") => `vegeta attack -targets {scratch}/target.txt -rate ${rate}
   -duration ${S}s ${more} -output {scratch}/vegeta.bin`;
@@ -102,6 +107,24 @@ export const CASES = [
   row("h2load", "500", "late500", h2load(), text("h2load-500")),
   row("h2load", "starved client", "fast", h2load(), text("h2load-starved"), STARVED),
   row("h2load", "8 deep", "fast", h2load("-m 8"), text("h2load-deep")),
+
+  row("h2load", "HTTP/2", "h2", h2loadH2(`-c4 -m8 -D${S}`), text("h2load-h2-healthy")),
+  row("h2load", "few streams", "h2streams", h2loadH2(`-c1 -m100 -D${S}`),
+    text("h2load-h2-streams")),
+  row("h2load", "GOAWAY", "h2goaway", h2loadH2(`-c4 -m8 -D${S}`), text("h2load-h2-goaway")),
+  row("h2load", "failing calls", "callsUnknown",
+    `${h2loadH2(`-c4 -m8 -n2000 ${CALL}`)}audit.Calls/Call`, text("h2load-h2-calls")),
+  row("h2load", "good calls", "calls", `${h2loadH2(`-c4 -m8 -D${S} ${CALL}`)}audit.Calls/Call`,
+    text("h2load-h2-good")),
+
+  row("ghz", "healthy", "calls", ghz(`-c ${C} -z ${S}s`), text("ghz-text-healthy")),
+  row("ghz", "failing calls", "callsUnknown", ghz(`-c ${C} -n 2000`), text("ghz-text-failing")),
+  row("ghz", "some fail", "callsRefused", ghz(`-c ${C} -z ${S}s`), text("ghz-text-some")),
+  row("ghz", "few streams", "callsStreams", ghz(`-c 50 -z ${S}s`), text("ghz-text-streams")),
+  row("ghz", "overload", "callsStreams", ghz(`-c ${C} -r 2000 -z ${S}s`),
+    text("ghz-text-overload")),
+  row("ghz", "healthy", "calls", ghz(`-O json -c ${C} -n 160`), json("ghz-json-healthy")),
+  row("ghz", "some fail", "callsRefused", ghz(`-O json -c ${C} -n 160`), json("ghz-json-some")),
 
   row("ab", "healthy", "fast", ab("-k"), text("ab-healthy")),
   row("ab", "new connections", "fast", ab(), text("ab-new")),

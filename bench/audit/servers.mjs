@@ -18,6 +18,16 @@ export const SERVERS = {
   limited: behave("rate-limit", "500/s good at most; 429 after 2 ms above"),
   dies: behave("dead", "10 ms; two seconds after the first request all is closed for good"),
   closes: behave("closing", "20 ms, and every response closes its connection"),
+  h2: http2([], "HTTP/2; every request is answered at once"),
+  h2streams: http2(["--streams", "10", "--delay", "10"],
+    "HTTP/2; 10 streams at once on a connection, 10 ms each: at most 1000/s on one"),
+  h2goaway: http2(["--goaway", "1000"], "HTTP/2; a connection ends after 1000 requests (GOAWAY)"),
+  calls: http2(["--grpc", "0", "--delay", "5"], "gRPC; every call is OK after 5 ms"),
+  callsUnknown: http2(["--grpc", "12"], "gRPC; every call fails: UNIMPLEMENTED"),
+  callsRefused: http2(["--grpc", "8", "--every", "10", "--delay", "5"],
+    "gRPC; every tenth call fails after 5 ms: RESOURCE_EXHAUSTED"),
+  callsStreams: http2(["--grpc", "0", "--streams", "10", "--delay", "10"],
+    "gRPC; 10 streams at once on a connection, 10 ms each: at most 1000/s on one"),
   // Nothing listens there.
   nobody: { program: null, what: "nothing listens on the port", path: "" },
 };
@@ -32,6 +42,10 @@ function behave(name, what) {
     account: (last, log) => behaveAccount(last, readFileSync(log, "utf8")) };
 }
 
+function http2(words, what) {
+  return { program: "http2.mjs", words, what, path: "", account: (last) => http2Account(last) };
+}
+
 const ms = (ns) => (ns === null || ns === undefined ? "null" : `${(ns / 1e6).toFixed(3)}ms`);
 
 // What the sink counts: a request is served when the last byte of its response was sent.
@@ -40,6 +54,15 @@ function sinkAccount(last) {
   return [`served=${last.requests_served}`, `unanswered=${last.requests_unanswered}`,
     `connections=${last.connections_accepted}`, `service_p50=${ms(service.p50)}`,
     `service_p99=${ms(service.p99)}`, `service_max=${ms(service.max)}`];
+}
+
+const list = (counts) => Object.entries(counts).map(([key, count]) => `${key}:${count}`).join();
+
+// What the server of HTTP/2 counts.
+function http2Account(last) {
+  const calls = Object.keys(last.grpc).length ? [`grpc=${list(last.grpc)}`] : [];
+  return [`seen=${last.requests}`, `answered=${last.answered}`, ...calls,
+    `connections=${last.connections_accepted}`, `at_once_max=${last.at_once_max}`];
 }
 
 // The log of target-behave: one line per request.
@@ -55,7 +78,6 @@ function behaveAccount(last, text) {
   const most = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
   const from = least(lines.map((line) => line.received));
   const to = most(lines.map((line) => line.done));
-  const list = (counts) => Object.entries(counts).map(([key, count]) => `${key}:${count}`).join();
   return [`seen=${last.requests}`, `good=${last.good}`, `statuses=${list(last.statuses)}`,
     `fates=${list(last.fates)}`, `connections=${last.connections_accepted}`,
     `first_to_last=${lines.length ? ((to - from) / 1e9).toFixed(3) : 0}s`,

@@ -191,6 +191,9 @@ pub struct Foreign {
     pub success: Option<Figure>,
     /// Bytes received.
     pub bytes: Option<Figure>,
+    /// Bytes of bodies received, where the tool reports them beside `bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_bytes: Option<Figure>,
     /// Bytes received per second.
     pub bytes_rate: Option<Figure>,
     /// Responses by status.
@@ -394,6 +397,13 @@ pub struct Meaning {
     /// Requests may have started this long before the measured window, seconds; absent when
     /// unknown.
     pub edge_s: Option<f64>,
+    /// Requests that the tool held back at the end of the load, as it does over HTTP/2 while a
+    /// server takes no further stream; no latency has their wait. Absent where it holds none back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<f64>,
+    /// Requests in flight at the end of a load that ended with a time; absent when unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_end: Option<f64>,
     /// Known defects in the figures of this tool that affect this account.
     pub defects: Vec<Finding>,
 }

@@ -22,7 +22,7 @@ crate::named! {
         Oha = "oha",
         /// hey.
         Hey = "hey",
-        /// h2load, with HTTP/1.1.
+        /// h2load.
         H2load = "h2load",
         /// vegeta.
         Vegeta = "vegeta",

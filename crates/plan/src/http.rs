@@ -35,7 +35,6 @@ fn obstacle(options: &Options, url: &Url, shape: &Shape) -> Option<(&'static str
             "ceiling load, ramp and find speak it",
         ),
         (has_devices, "connections that are held are", "leave --hold out"),
-        (shape.tool.is_some(), "the load of another tool is", "leave load.tool out"),
         (options.fleet.is_given(), "the load of a fleet is", "leave --fleet out"),
         (
             options.driver == DriverChoice::Null,

@@ -32,6 +32,8 @@ pub struct Ask {
     pub stop: Stop,
     /// Time-out of a request, nanoseconds.
     pub timeout_ns: u64,
+    /// Whether requests are HTTP/2, without TLS; otherwise they are HTTP/1.1.
+    pub is_http2: bool,
     /// The folder of the files that the tool reads and writes, for its words.
     pub folder: String,
 }
@@ -63,6 +65,7 @@ impl Ask {
             rate,
             stop: trial.stop,
             timeout_ns: trial.timeout_ns,
+            is_http2: trial.manner.http == HttpChoice::Two,
             folder: folder.to_string(),
         })
     }
@@ -164,6 +167,17 @@ impl Ask {
         (1..=self.threads).rev().find(is_made).unwrap_or(1)
     }
 
+    /// Refuses HTTP/2, for a tool that speaks it at most over TLS.
+    pub fn only_http1(&self, tool: &str) -> Result<(), String> {
+        match self.is_http2 {
+            false => Ok(()),
+            true => Err(format!(
+                "{tool} does not speak HTTP/2 without TLS; use h2load, oha or vegeta, or leave \
+                 --http2-prior-knowledge out"
+            )),
+        }
+    }
+
     /// Refuses more than one request in flight on a connection.
     pub fn one_deep(&self, tool: &str) -> Result<(), String> {
         match self.depth {
@@ -214,7 +228,6 @@ fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
             "requests that are sent again",
             "leave --retry-unprocessed out",
         ),
-        (trial.manner.http != HttpChoice::One, "HTTP/2", "leave --http out"),
         (trial.manner.coalesce_ns > 0, "batches of receives", "leave --coalesce out"),
         (trial.driver == DriverKind::Null, "a load without a server", "leave --driver out"),
         (
@@ -256,6 +269,7 @@ pub(crate) mod tests {
             rate: None,
             stop: Stop::AfterNs(3 * NS_PER_S),
             timeout_ns: 10 * NS_PER_S,
+            is_http2: false,
             folder: FOLDER.into(),
         }
     }

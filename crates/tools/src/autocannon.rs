@@ -33,6 +33,7 @@ const OPTIONS: &[ToolOption] = &[
 ];
 
 fn order(ask: &Ask) -> Result<Order, String> {
+    ask.only_http1("autocannon")?;
     ask.one_of_each_header("autocannon")?;
     let rate = ask.whole_rate("autocannon")?;
     whole(ask, rate)?;

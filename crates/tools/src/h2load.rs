@@ -1,4 +1,4 @@
-//! h2load with HTTP/1.1: a closed loop.
+//! h2load: a closed loop.
 
 use crate::ask::Ask;
 use crate::command_line::{
@@ -27,7 +27,7 @@ pub(crate) const LINE: CommandLine = CommandLine {
 };
 
 const OPTIONS: &[ToolOption] = &[
-    option(&["--h1"], Asks::Words(&[]), "HTTP/1.1, as requests always are here"),
+    option(&["--h1"], Asks::Words(&["--http", "1"]), "HTTP/1.1 instead of HTTP/2"),
     option(&["-n", "--requests"], Asks::Option("-n"), "how many requests"),
     option(&["-c", "--clients"], Asks::Option("-c"), "connections").sets(Sets::Connections),
     option(&["-t", "--threads"], Asks::Option("-t"), "threads").sets(Sets::Threads),
@@ -61,7 +61,8 @@ fn order(ask: &Ask) -> Result<Order, String> {
         Stop::AfterNs(_) => format!("-D {}", ask.whole_seconds("h2load")?),
         Stop::AfterRequests(count) => format!("-n {count}"),
     };
-    let first = format!("--h1 -t {} -c {} {ends}", ask.threads, ask.connections);
+    let version = if ask.is_http2 { "" } else { "--h1 " };
+    let first = format!("{version}-t {} -c {} {ends}", ask.threads, ask.connections);
     let mut order = Order::of(words(&first, &ask.folder));
     if ask.depth > 1 {
         order.words.extend(["-m".to_string(), ask.depth.to_string()]);
@@ -94,6 +95,8 @@ mod tests {
         let expected = "--h1 -t 1 -c 16 -n 99 -m 8 -H :method: PUT -H Accept: text/plain; q=\"1\" \
                         -d {folder}/body http://127.0.0.1:8083/read\n--- body\na\"b";
         assert_eq!(order(&all).unwrap().shown(), expected);
+        let expected = "-t 1 -c 16 -D 3 http://127.0.0.1:8083/read";
+        assert_eq!(order(&Ask { is_http2: true, ..ask() }).unwrap().shown(), expected);
         assert!(order(&Ask { rate: Some(1.0), ..ask() }).is_err());
         assert!(order(&Ask { timeout_ns: 1, ..ask() }).unwrap_err().contains("no time-out"));
     }

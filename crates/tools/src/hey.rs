@@ -70,6 +70,7 @@ const OPTIONS: &[ToolOption] = &[
 ];
 
 fn order(ask: &Ask) -> Result<Order, String> {
+    ask.only_http1("hey")?;
     ask.one_deep("hey")?;
     ask.one_of_each_header("hey")?;
     let ends = match ask.stop {

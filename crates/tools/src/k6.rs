@@ -35,6 +35,7 @@ const SUMMARY: &str = "k6.json";
 const COUNTED_MAX: &str = "24h";
 
 fn order(ask: &Ask) -> Result<Order, String> {
+    ask.only_http1("k6")?;
     ask.one_deep("k6")?;
     ask.one_of_each_header("k6")?;
     let line = format!(

@@ -75,7 +75,7 @@ pub const PEERS: &[Peer] = &[
     autocannon::PEER,
 ];
 
-/// The command lines of all tools that we know. ab and fortio are only audited.
+/// The command lines of all tools that we know. ab, fortio and ghz are only audited.
 pub(crate) const LINES: &[&CommandLine] = &[
     &wrk::LINE,
     &wrk2::LINE,
@@ -86,6 +86,7 @@ pub(crate) const LINES: &[&CommandLine] = &[
     &vegeta::LINE,
     &autocannon::LINE,
     &audited::FORTIO,
+    &audited::GHZ,
     &k6::LINE,
 ];
 

@@ -80,7 +80,9 @@ const OPTIONS: &[ToolOption] = &[
 ];
 
 fn order(ask: &Ask) -> Result<Order, String> {
-    ask.one_deep("oha")?;
+    if !ask.is_http2 {
+        ask.one_deep("oha")?;
+    }
     ask.one_of_each_header("oha")?;
     let ends = match ask.stop {
         Stop::AfterNs(ns) => format!("-z {}", Ask::time(ns)),
@@ -96,6 +98,9 @@ fn order(ask: &Ask) -> Result<Order, String> {
         words.extend(["-q".to_string(), rate.to_string()]);
     }
     words.extend(["-t".to_string(), Ask::time(ask.timeout_ns)]);
+    if ask.is_http2 {
+        words.extend(["--http2".to_string(), "-p".to_string(), ask.depth.to_string()]);
+    }
     if ask.method != "GET" {
         words.extend(["-m".to_string(), ask.method.clone()]);
     }
@@ -125,5 +130,7 @@ mod tests {
                         http://127.0.0.1:8083/read";
         assert_eq!(order(&all).unwrap().shown(), expected);
         assert!(order(&Ask { depth: 2, ..ask() }).is_err());
+        let http2 = order(&Ask { depth: 2, is_http2: true, ..ask() }).unwrap().shown();
+        assert!(http2.ends_with("-t 10s --http2 -p 2 http://127.0.0.1:8083/read"), "{http2}");
     }
 }

@@ -47,7 +47,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
          -output {FOLDER}/{RESULTS}",
         Ask::time(ns),
         Ask::time(ask.timeout_ns)
-    );
+    ) + if ask.is_http2 { " -h2c" } else { "" };
     let mut target = format!("{} {}\n", ask.method, ask.url);
     for (name, value) in &ask.headers {
         let spelled = SPELLED.into_iter().find(|known| name.eq_ignore_ascii_case(known));

@@ -51,6 +51,7 @@ pub(crate) const SCRIPT: ToolOption = option(
 .sets(Sets::Script);
 
 fn order(ask: &Ask) -> Result<Order, String> {
+    ask.only_http1("wrk")?;
     ask.closed("wrk", "use wrk2, vegeta, k6, oha or autocannon")?;
     ask.one_of_each_header("wrk")?;
     let seconds = ask.whole_seconds("wrk")?;

@@ -42,6 +42,7 @@ const OPTIONS: &[ToolOption] = &[
 ];
 
 fn order(ask: &Ask) -> Result<Order, String> {
+    ask.only_http1("wrk2")?;
     let rate = ask.whole_rate("wrk2")?.ok_or("wrk2 needs a rate; for example -R 1k")?;
     ask.one_of_each_header("wrk2")?;
     let seconds = ask.whole_seconds("wrk2")?;

@@ -17,9 +17,9 @@ use tools::audit::Unread;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads the output of wrk, wrk2, oha, hey, h2load, ab, vegeta, k6, autocannon,
-fortio, Gatling and JMeter, and recognises the tool by the content. A command
-line above the output, after `$ `, is read as well. docs/audit.md lists the
-formats and checks.
+fortio, ghz, Gatling and JMeter, and recognises the tool by the content. A
+command line above the output, after `$ `, is read as well. docs/audit.md lists
+the formats and checks.
 
 Examples:
   wrk -t2 -c64 -d10s --latency URL | ceiling audit - --depth 1

@@ -24,7 +24,7 @@ pub enum FrontCommand {
     /// The same for hey.
     #[command(after_help = help(Tool::Hey))]
     Hey(Words),
-    /// The same for h2load, with HTTP/1.1.
+    /// The same for h2load.
     #[command(after_help = help(Tool::H2load))]
     H2load(Words),
 }

@@ -3,8 +3,10 @@
 
 use crate::harness::{Server, count, run, turn};
 use serde_json::Value;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -138,6 +140,42 @@ fn a_server_that_leaves_connections_is_asked_on_the_next_ones() {
         assert_eq!(seen.requests.load(Ordering::Relaxed), completed, "{driver}");
         assert!(reopened >= completed / 100 - 3, "{driver}: {reopened} of {completed}");
     }
+}
+
+/// h2load deals its requests out to its clients, so each of these connections has as many.
+#[test]
+fn the_front_of_h2load_and_h2load_in_a_plan_count_what_h2load_counts() {
+    let _turn = turn();
+    let words = ["-n", "300", "-c", "2", "-m", "4"];
+    let counted = |text: &str| -> Vec<String> {
+        let begins = ["Application protocol:", "requests:", "status codes:"];
+        let lines = text.lines().filter(|line| begins.iter().any(|begin| line.starts_with(begin)));
+        lines.map(str::to_string).collect()
+    };
+    let (address, _) = serve(u64::MAX);
+    let url = format!("http://{address}/path");
+    let real = Command::new("h2load").args(words).arg(&url).output();
+    let real = real.unwrap_or_else(|error| panic!("h2load: {error}: run make test-programs"));
+    let ours = run(&[&["h2load"], &words[..], &[&url]].concat());
+    let real = counted(&String::from_utf8_lossy(&real.stdout));
+    assert!(real[0].ends_with("h2c") && real[1].contains(" 300 succeeded,"), "{real:?}");
+    assert_eq!(counted(&ours.stdout), real, "{}", ours.stderr);
+
+    let (address, seen) = serve(u64::MAX);
+    let folder = std::env::temp_dir().join(format!("ceiling-http2-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let plan = folder.join("plan.toml").display().to_string();
+    let text = format!(
+        "schema = \"ceiling.plan/1\"\nquestion = \"How much?\"\nserver.addr = \"{address}\"\n\
+         [load]\ntool = \"h2load\"\nhttp2-prior-knowledge = true\nrequests = 300\nconnections = 2\n\
+         depth = 4\nthreads = 1\n"
+    );
+    fs::write(&plan, text).unwrap();
+    let runs = folder.join("runs").display().to_string();
+    let said = run(&["run", &plan, "--trust", "--runs", &runs, "--json", "-q"]);
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+    assert!(seen.requests.load(Ordering::Relaxed) >= 300, "{}", said.stdout);
 }
 
 /// Without TLS a server is not asked what it speaks, so what HTTP/2 cannot do yet is possible.

@@ -6,11 +6,13 @@
 
 mod added;
 mod bytes;
+mod calls;
 mod conservation;
 mod cpu;
 mod defects;
 mod failures;
 mod hardware;
+mod held_back;
 mod link;
 mod littles_law;
 mod omission;
@@ -50,11 +52,13 @@ pub const CHECKS: &[Listed] = &[
     possible::LISTED,
     defects::LISTED,
     littles_law::LISTED,
+    held_back::LISTED,
     conservation::LISTED,
     bytes::LISTED,
     order::LISTED,
     spread::LISTED,
     failures::LISTED,
+    calls::LISTED,
     survivors::LISTED,
     added::LISTED,
     omission::LISTED,

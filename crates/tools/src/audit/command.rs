@@ -28,8 +28,10 @@ pub(crate) fn complete(report: &mut Foreign, given: &Given, head: Page<'_>) {
     if let Some(own) = typed.as_deref().and_then(|typed| own_words(&report.tool, typed)) {
         let own: Vec<&str> = own.iter().take(WORDS_MAX).map(String::as_str).collect();
         line.into_iter().for_each(|line| from_flags(report, line, &own));
-        if report.tool == "oha" {
-            of_oha(report, &own);
+        match report.tool.as_str() {
+            "oha" => of_oha(report, &own),
+            "h2load" => of_h2load(report, &own),
+            _ => {}
         }
     }
     report.command = typed.or(report.command.take());
@@ -245,6 +247,15 @@ fn of_oha(report: &mut Foreign, own: &[&str]) {
     let since = if is_from_plan { Since::Plan } else { Since::Send };
     report.latencies.iter_mut().for_each(|latency| latency.since = since);
     report.meaning.load = if has("-q") { Loop::Unknown } else { Loop::Closed };
+}
+
+/// The rate of h2load is that of each client, and its times count from the send.
+fn of_h2load(report: &mut Foreign, own: &[&str]) {
+    let each = value(own, &["--rps"], |_| true).and_then(|text| rounded(&text, 0));
+    let (Some(each), Some(clients)) = (each, &report.connections) else { return };
+    report.meaning.load = Loop::Open;
+    let all = each.value * clients.value;
+    report.target_rate = report.target_rate.take().or(Some(Figure::exact(all, 0)));
 }
 
 /// A line that starts with a prompt followed by the tool's command. `#` and `>` may also begin a

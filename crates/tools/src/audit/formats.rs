@@ -11,6 +11,8 @@ mod fortio_text;
 mod gatling_json;
 mod gatling_rows;
 mod gatling_text;
+mod ghz_json;
+mod ghz_text;
 mod h2load;
 mod hdrplot;
 mod hey;
@@ -74,6 +76,8 @@ pub const FORMATS: &[Format] = &[
     wrk::FORMAT,
     oha_json::FORMAT,
     oha_text::FORMAT,
+    ghz_json::FORMAT,
+    ghz_text::FORMAT,
     hey::FORMAT,
     h2load::FORMAT,
     ab::FORMAT,
@@ -99,7 +103,7 @@ pub const FORMATS: &[Format] = &[
 pub(crate) fn printed_once(format: &Format) -> &'static [&'static str] {
     match format.id {
         "wrk" | "wrk2" => &[" requests in ", " read"],
-        "hey" | "oha-text" => &["Requests/sec:"],
+        "hey" | "oha-text" | "ghz-text" => &["Requests/sec:"],
         "k6-text" => &[k6_text::ONCE],
         "jmeter-text" => &[jmeter_text::ONCE],
         _ => &[],

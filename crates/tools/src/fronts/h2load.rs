@@ -1,23 +1,35 @@
-//! `ceiling h2load --h1 ..`: the command line and the layout of h2load 1.52, for HTTP/1.1.
+//! `ceiling h2load ..`: the command line and the layout of h2load 1.52.
 
 use super::{Front, Shown, or_dash};
-use crate::typed::enough_requests;
+use crate::typed::{Typed, enough_requests};
 use model::histogram::Summary;
-use model::load::Stop;
+use model::load::{HttpChoice, Stop};
 use model::tick::ErrorClass;
 use model::tool::Tool;
 
 pub(super) const FRONT: Front = Front {
     tool: Tool::H2load,
-    example: "ceiling h2load --h1 -c 50 -D 10 http://127.0.0.1:8083/read",
+    example: "ceiling h2load -c 8 -m 32 -D 10 http://127.0.0.1:8083/read",
     line: &crate::h2load::LINE,
     adds: None,
-    settle: enough_requests,
+    settle,
     trusts_any: true,
-    needs: Some(("--h1", "requests here are HTTP/1.1")),
+    needs: None,
     has_long_dash: false,
     layout,
 };
+
+/// By itself h2load speaks HTTP/2: with TLS what both sides agree on, else without asking.
+fn settle(typed: &mut Typed) -> Result<(), String> {
+    enough_requests(typed)?;
+    if typed.value("--http").is_none() {
+        let is_secured = typed.words.iter().any(|word| word.starts_with("https://"));
+        let words: &[&str] =
+            if is_secured { &["--http", "auto"] } else { &["--http2-prior-knowledge"] };
+        typed.words.extend(words.iter().map(ToString::to_string));
+    }
+    Ok(())
+}
 
 fn layout(shown: &Shown<'_>) -> String {
     started(shown) + "\n" + &totals(shown) + &times(shown)
@@ -44,9 +56,20 @@ fn started(shown: &Shown<'_>) -> String {
         text += &format!("spawning thread #{nth}: {clients} total client(s). {what}\n");
     }
     if shown.responses() > 0 {
-        text += "Application protocol: http/1.1\n";
+        text += &format!("Application protocol: {}\n", protocol(shown));
     }
     text
+}
+
+/// What was spoken, as h2load names it.
+fn protocol(shown: &Shown<'_>) -> &'static str {
+    let record = &shown.run.record;
+    let agreed = record.target.tls.as_ref().and_then(|tls| tls.alpn.as_deref());
+    match (record.trial.manner.http, agreed) {
+        (HttpChoice::Two, None) => "h2c",
+        (_, Some("h2")) => "h2",
+        _ => "http/1.1",
+    }
 }
 
 /// `succeeded` are statuses below 400; what was not started counts as failed and errored. Of the
@@ -59,18 +82,22 @@ fn totals(shown: &Shown<'_>) -> String {
     let timeout = shown.errors(|class| class == ErrorClass::Timeout);
     let total = if shown.asked_s().is_some() { done } else { requests.planned.unwrap_or(done) };
     let size = |bytes: u64| format!("{}B ({bytes})", binary(bytes));
+    // Of compressed headers we know what they say, and not how many bytes of the total they are.
+    let headers = match protocol(shown) {
+        "http/1.1" => format!("{} headers (space savings 0.00%)", size(bytes.fields)),
+        _ => "- headers (space savings -)".to_string(),
+    };
     format!(
         "finished in {}, {:.2} req/s, {}B/s\nrequests: {total} total, {} started, {done} done, \
          {succeeded} succeeded, {} failed, {errored} errored, {timeout} timeout\nstatus codes: \
-         {of_2xx} 2xx, {of_3xx} 3xx, {of_4xx} 4xx, {of_5xx} 5xx\ntraffic: {} total, {} headers \
-         (space savings 0.00%), {} data\n",
+         {of_2xx} 2xx, {of_3xx} 3xx, {of_4xx} 4xx, {of_5xx} 5xx\ntraffic: {} total, {headers}, {} \
+         data\n",
         time(shown.point.load.duration_s * 1e9),
         shown.per_second(done),
         binary(shown.per_second(bytes.received) as u64),
         requests.sent,
         done - succeeded + errored,
         size(bytes.received),
-        size(bytes.fields),
         size(bytes.body),
     )
 }

@@ -190,7 +190,8 @@ fn fits(report: &Foreign, by: (Range, &Mean), connections: Range) -> Finding {
         number((in_flight.low + in_flight.high) / 2.0),
         number(connections.high)
     );
-    if report.meaning.load == Loop::Closed && in_flight.high < SHARE_MIN * places {
+    let is_short = in_flight.high < SHARE_MIN * places && !super::held_back::explains(report);
+    if report.meaning.load == Loop::Closed && is_short {
         let share = percent(in_flight.high / places.max(1.0));
         let arithmetic = format!(
             "{words}: at most {share} of their time; the rest is the generator's own, or that of \

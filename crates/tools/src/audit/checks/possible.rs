@@ -29,7 +29,7 @@ struct First {
 
 /// From the first commit of each repository; from the copyright of `ab.c` and of Gatling's files,
 /// and from the history of JMeter (1.0 in December 1998).
-const FIRST: [First; 12] = [
+const FIRST: [First; 13] = [
     First { tool: "wrk", day: "2012-03-18", of: "first public release" },
     First { tool: "wrk2", day: "2014-11-06", of: "first commit" },
     First { tool: "oha", day: "2020-03-02", of: "first commit" },
@@ -40,6 +40,7 @@ const FIRST: [First; 12] = [
     First { tool: "k6", day: "2016-03-21", of: "first commit" },
     First { tool: "autocannon", day: "2016-03-31", of: "first commit" },
     First { tool: "fortio", day: "2017-07-07", of: "first commit" },
+    First { tool: "ghz", day: "2018-03-13", of: "first commit" },
     First { tool: "gatling", day: "2011-01-01", of: "copyright from 2011 on" },
     First { tool: "jmeter", day: "1998-12-15", of: "version 1.0" },
 ];
@@ -102,13 +103,18 @@ fn none(name: &str) -> &'static str {
 /// Times of requests without a response are not latencies, and zeros are not times.
 fn of_nothing(report: &Foreign, latency: &Latencies) -> Option<Finding> {
     let claims: Vec<String> = latency.figures().into_iter().map(|(name, ..)| name).collect();
-    if has_response(report) || latency.since == Since::Other || claims.is_empty() {
+    let is_empty = latency.samples.as_ref().is_some_and(|samples| samples.high == 0.0);
+    let is_some = has_response(report) && (!is_empty || report.statuses.is_empty());
+    if is_some || latency.since == Since::Other || claims.is_empty() {
         return None;
     }
     let made = report.requests.as_ref().into_iter().chain(&report.failed);
     let made = made.map(|figure| figure.value).fold(0.0, f64::max);
     let of = if made > 0.0 { format!(" of {}", number(made)) } else { String::new() };
-    let words = format!("no request{of} got a response: there is no time of a response");
+    let words = match has_response(report) {
+        true => format!("no request{of} got a good response, and these are times of good ones"),
+        false => format!("no request{of} got a response: there is no time of a response"),
+    };
     Some(open(Outcome::Impossible, &claims, words, NOTHING))
 }
 

@@ -32,13 +32,13 @@ fn check(report: &Foreign, _: &Given) -> Vec<Finding> {
     let of = |latency: &Latencies| {
         let missing =
             finding(latency, (lost, all), "got no response and are in no percentile", 1.0);
-        let mixed = finding(
-            latency,
-            (bad.unwrap_or(0.0), all),
-            "failed, and their times are mixed in",
-            MIXED_MAX,
-        );
-        [missing, mixed]
+        let is_of_good = latency.samples.as_ref().is_some_and(|all| Some(all.value) == good);
+        let (words, share_max) = match is_of_good {
+            true => ("failed, and are in no percentile", 1.0),
+            false => ("failed, and their times are mixed in", MIXED_MAX),
+        };
+        let failed = finding(latency, (bad.unwrap_or(0.0), all), words, share_max);
+        [missing, failed]
     };
     report.latencies.iter().filter(is_asked).flat_map(of).flatten().collect()
 }

@@ -69,7 +69,13 @@ fn read(page: Page<'_>) -> Report {
     report.sums = sums((&done, &failed, errored, started), &report.good, &statuses);
     report.statuses = statuses;
     let warmup_s = warmup.map_or(0.0, |warmup| warmup.high);
+    // Over HTTP/2, what was not sent when the time was over counts as errored.
+    let is_timed = page.holds("Timing-based test");
+    let is_http2 = page.after("Application protocol: ").is_some_and(|of| of.text.starts_with("h2"));
+    let at_end = is_timed.then_some((started - done.value).max(0.0));
     report.meaning = Meaning {
+        held_back: at_end.filter(|_| is_http2).map(|_| errored),
+        at_end,
         load: Loop::Closed,
         counts: Counts::Responses,
         rate_is: RateIs::Quotient,
@@ -109,6 +115,8 @@ fn traffic(report: &mut Foreign, page: Page<'_>, finished: Spot<'_>) {
     // The exact number is in parentheses.
     let exact = all.and_then(|spot| spot.after("(")?.read(count));
     report.bytes = exact.or_else(|| all.and_then(|spot| bytes(spot.text, 1024.0, spot.line)));
+    let bodies = all.and_then(|spot| spot.text.rsplit(',').next()?.split_once('('));
+    report.body_bytes = bodies.zip(all).and_then(|((_, text), all)| count(text, all.line));
     let rate = finished.after(" req/s, ");
     report.bytes_rate = rate.and_then(|spot| bytes(spot.text, 1024.0, spot.line));
 }

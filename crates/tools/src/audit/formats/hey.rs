@@ -40,7 +40,7 @@ const KEPT_MAX: f64 = 1e6;
 fn is(page: Page<'_>) -> bool {
     let labels = ["Requests/sec:", "Slowest:", "Average:"];
     labels.iter().all(|label| page.starting(label).is_some())
-        && page.starting("Success rate:").is_none()
+        && ["Success rate:", "Count:"].iter().all(|label| page.starting(label).is_none())
 }
 
 fn read(page: Page<'_>) -> Report {
