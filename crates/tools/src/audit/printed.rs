@@ -210,7 +210,7 @@ pub fn seconds(text: &str, line: u64) -> Option<Figure> {
 pub fn second_unit(unit: &str) -> Option<f64> {
     Some(match unit {
         "ns" => 1e-9,
-        "us" | "µs" | "μs" | "usec" => 1e-6,
+        "us" | "µs" | "μs" | "usec" | "microsecond" | "microseconds" => 1e-6,
         "ms" | "msec" | "millisecond" | "milliseconds" => 1e-3,
         "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
         "m" | "min" | "minute" | "minutes" => 60.0,

@@ -383,6 +383,12 @@ no workers 2000 4,913,152 1225ms
             ("From 10-20M RPS down to 5k RPS.\n", 1, vec!["10-20M RPS"]),
             ("352k interrupts/s, 4M pps, +31%, 64 GB.\n", 0, vec!["352k interrupts/s"; 1]),
             ("The 90th percentile was between 1 and 2 ms.\n", 0, vec!["2 ms"]),
+            ("It peaked, 2.04 to 2.05 million RPS.\n", 0, vec!["2.05 million RPS"]),
+            (
+                "It adds 400 microseconds to 5k/s and 7/s.\n",
+                0,
+                vec!["400 microseconds", "5k/s", "7/s"],
+            ),
             ("We had 500 connections.\n", 0, vec!["500 connections"]),
         ] {
             let (of, all) = coverage(&audited(text, &Given::default()));
@@ -405,12 +411,31 @@ no workers 2000 4,913,152 1225ms
     }
 
     #[test]
+    fn a_label_is_of_the_figure_behind_it() {
+        let figures = |text: &str| {
+            let of = audited(text, &Given::default());
+            let one = |one: &model::audit::Claim| format!("{} {}", one.name, one.figure.value);
+            of[0].claims.iter().map(one).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(
+            figures("http_req_duration: avg=2ms min=100us med=1ms max=50ms p(90)=3ms p(95)=4ms\n"),
+            "mean 0.002, p50 0.001, p90 0.003, p95 0.004, max 0.05"
+        );
+        assert_eq!(
+            figures("http_reqs: 16,000,000 (26,666.67/s)\n"),
+            "rate 26666.67, requests 16000000"
+        );
+    }
+
+    #[test]
     fn a_rate_may_be_in_words_and_behind_its_name() {
         let rate = |text: &str| {
             let of = audited(text, &Given::default());
             of[0].foreign.rate.as_ref().map(|rate| rate.value)
         };
         assert_eq!(rate("It served 1.2 million requests per second.\n"), Some(1.2e6));
+        assert_eq!(rate("It reached 2.04-million requests per second.\n"), Some(2.04e6));
+        assert_eq!(rate("Over 2 Million API Requests per Second\n"), Some(2e6));
         assert_eq!(rate("It made 40 thousand HTTP requests a second.\n"), Some(40e3));
         assert_eq!(rate("Requests/sec: 76543.21\n"), Some(76543.21));
         assert_eq!(rate("Requests per second:    76543.21 [#/sec] (mean)\n"), Some(76543.21));

@@ -26,8 +26,10 @@ const RATES: [&str; 12] = [
     "rq/s",
     "r/s",
 ];
+/// Labels of a number of requests.
+const REQUESTS: [&str; 3] = ["requests", "http_reqs", "reqs"];
 /// Words between a number and what it counts.
-const BETWEEN: [&str; 18] = [
+const BETWEEN: [&str; 20] = [
     "concurrent",
     "simultaneous",
     "parallel",
@@ -37,6 +39,8 @@ const BETWEEN: [&str; 18] = [
     "keepalive",
     "tcp",
     "http",
+    "api",
+    "json",
     "client",
     "node.js",
     "autocannon",
@@ -225,7 +229,8 @@ impl<'a> Sentence<'a> {
             None => (number, self.is_end_of_range(at)),
         };
         let named = self.unit(number, at).or_else(|| self.labelled(at));
-        let (unit, scale, behind) = named.or_else(|| self.compared(number, at))?;
+        let named = named.or_else(|| self.compared(number, at));
+        let (unit, scale, behind) = named.or_else(|| self.each_second(number, at))?;
         let is_difference = word.starts_with(['+', '±', '−', '-']);
         let printed = self.printed(word, (at, behind));
         let open = |why: Why| Some(Found::open(why, &printed, self.line));
@@ -282,17 +287,21 @@ impl<'a> Sentence<'a> {
         self.words.get(index).map(|word| plain(word)).unwrap_or_default()
     }
 
-    /// `between 1 and 2 ms`, `from 1 to 2 ms`: the second number is one end.
+    /// `between 1 and 2 ms`, `1 to 2 ms`: the second number is one end.
     fn is_end_of_range(&self, at: usize) -> bool {
         let opens = ["between", "from"].contains(&&*self.before(at, 3));
         let is_number =
             at > 1 && digits(opened(self.words[at - 2])).is_some_and(|one| one.rest.is_empty());
-        opens && is_number && ["and", "to"].contains(&&*self.before(at, 1))
+        let between = self.before(at, 1);
+        is_number && (between == "to" || opens && between == "and")
     }
 
     /// What a number is of by the words behind it, up to the next comma.
     fn unit(&self, number: Digits<'_>, at: usize) -> Option<Measured> {
-        let rest = number.rest;
+        // `2.04-million`
+        let in_words = number.rest.strip_prefix('-');
+        let in_words = in_words.filter(|word| thousands(trimmed(word)).is_some());
+        let rest = in_words.unwrap_or(number.rest);
         if rest.starts_with('-') {
             return None;
         }
@@ -421,7 +430,7 @@ impl<'a> Sentence<'a> {
             name if is_rate(name) || is_second => Role::Rate,
             "connections" | "concurrency" | "clients" => Role::Connections,
             "threads" | "workers" => Role::Threads,
-            "requests" => Role::Requests,
+            name if REQUESTS.contains(&name) => Role::Requests,
             _ => return None,
         };
         Some((Unit::Of(role), scale, at + 1))
@@ -439,6 +448,14 @@ impl<'a> Sentence<'a> {
         (unit == Unit::Of(Role::Rate)).then_some((unit, scale, at + 1))
     }
 
+    /// A number of nothing that is named, each second: the rate of the requests before it, as in
+    /// `http_reqs: 16775780 (27959.23/s)`.
+    fn each_second(&self, number: Digits<'_>, at: usize) -> Option<Measured> {
+        let is_of_requests = REQUESTS.contains(&&*self.before(at, 2));
+        let role = if is_of_requests { Role::Rate } else { Role::Open(Why::Other) };
+        ["/s", "/sec"].contains(&trimmed(number.rest)).then_some((Unit::Of(role), 1.0, at + 1))
+    }
+
     /// A time is a latency if a percentile, a mean or a maximum is named next to it.
     fn time(&self, scale: f64, (at, behind): (usize, usize)) -> Role {
         let before = (1..=4).filter_map(|back| at.checked_sub(back));
@@ -446,9 +463,11 @@ impl<'a> Sentence<'a> {
         let own = |index: &usize| {
             self.rank(*index).is_some() || digits(opened(self.words[*index])).is_none()
         };
-        // What stands behind a comma is of another figure.
+        // What stands behind a comma is of another figure, and a label is of the next one.
         let is_closed = self.words[behind - 1].ends_with([',', ';', ')', '.']);
-        let after = (!is_closed).then_some(behind);
+        let is_label =
+            |index: usize| self.words.get(index).is_some_and(|word| word.ends_with(['=', ':']));
+        let after = (!is_closed && !is_label(behind)).then_some(behind);
         let near: Vec<usize> = after.into_iter().chain(before.take_while(own)).collect();
         let named = near.iter().find_map(|index| self.rank(*index));
         let names: Vec<String> = near.iter().map(|index| self.names(*index)).collect();
@@ -565,16 +584,22 @@ fn end_of_range(rest: &str) -> Option<Digits<'_>> {
 /// The factor of a word for thousands.
 fn thousands(word: &str) -> Option<f64> {
     Some(match word {
-        "k" | "K" | "thousand" => 1e3,
-        "M" | "million" | "mln" => 1e6,
-        "G" | "billion" => 1e9,
-        _ => return None,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        word => match &*word.to_lowercase() {
+            "thousand" => 1e3,
+            "million" | "mln" => 1e6,
+            "billion" => 1e9,
+            _ => return None,
+        },
     })
 }
 
 fn is_other_rate(noun: &str) -> bool {
-    noun == "pps"
-        || ["/s", "/sec", "/second"].iter().any(|end| noun.len() > end.len() && noun.ends_with(end))
+    let is_unit = |end: &str| noun.len() > end.len() && noun.ends_with(end);
+    let is_number = noun.starts_with(|one: char| one.is_ascii_digit());
+    noun == "pps" || !is_number && ["/s", "/sec", "/second"].into_iter().any(is_unit)
 }
 
 /// The state of CPUs that a word names.
@@ -610,12 +635,13 @@ fn is_rate(word: &str) -> bool {
     RATES.contains(&word)
 }
 
-/// The share of a name: `p99`, `p99.9`, `median`.
+/// The share of a name: `p99`, `p99.9`, `p(99`, `median`.
 pub(super) fn rank(word: &str) -> Option<f64> {
-    if word == "median" {
+    if ["median", "med"].contains(&word) {
         return Some(0.5);
     }
-    let text = word.strip_prefix('p')?;
+    // `p(90)`, without what surrounds it.
+    let text = word.strip_prefix('p')?.trim_start_matches('(');
     let is_number =
         !text.is_empty() && text.chars().all(|char| char.is_ascii_digit() || char == '.');
     let share: f64 = if is_number { text.parse().ok()? } else { return None };
