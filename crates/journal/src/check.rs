@@ -112,8 +112,8 @@ model::named! {
         Undecided = "undecided",
         /// A path does not lead to a figure.
         Dangling = "leads to nothing",
-        /// The entry that replaces another is missing.
-        NoSuccessor = "successor is missing",
+        /// The entry that replaces or follows another is missing.
+        NoSuccessor = "no such entry",
         /// A finding of one entry is false by the result of another entry with the same question.
         Contradiction = "contradicted",
         /// This version finds another wall in a run, or calls its rate known where it was not.
@@ -136,6 +136,8 @@ model::named! {
         OpenPrediction = "prediction is open",
         /// A wall is not the expected one.
         OtherWall = "another wall",
+        /// A prediction has no result yet.
+        Untested = "not tested yet",
     }
     /// In a few words.
     fn words;
@@ -153,6 +155,8 @@ pub enum Weight {
     Doubtful,
     /// It is a result, and nothing is wrong.
     Result,
+    /// It is still open, as it should be.
+    Open,
 }
 
 impl Kind {
@@ -173,6 +177,7 @@ impl Kind {
             | Self::NoAnswer
             | Self::NotJudged => Weight::Doubtful,
             Self::WrongPrediction | Self::OpenPrediction | Self::OtherWall => Weight::Result,
+            Self::Untested => Weight::Open,
         }
     }
 }
@@ -215,7 +220,7 @@ pub fn check(listing: &Listing, is_asked: impl Fn(&Slug) -> bool) -> Checked {
     for entry in &asked {
         let (mut stated, remarks) = entry::check(&world, entry);
         checked.remarks.extend(remarks);
-        checked.remarks.extend(entry::successor(&listing.entries, entry));
+        checked.remarks.extend(entry::successors(&listing.entries, entry));
         checked.remarks.extend(unread_audits(entry));
         // The statements of a superseded entry are history.
         if !matches!(entry.entry.status, Status::Superseded { .. }) {

@@ -35,6 +35,8 @@ pub struct Entry {
     pub lesson: Option<String>,
     /// Whose experiment it is, in words; nothing for the user's own.
     pub source: Option<String>,
+    /// The entries that take up its question, in this order: lists have them behind it.
+    pub followed_by: Vec<Slug>,
     /// The chosen result; by default the newest.
     pub result: Option<String>,
     /// What was expected before the experiment.
@@ -119,6 +121,8 @@ struct EntryText {
     answer: Option<String>,
     lesson: Option<String>,
     source: Option<String>,
+    #[serde(default)]
+    followed_by: Vec<String>,
     result: Option<String>,
     hypothesis: Option<HypothesisText>,
     #[serde(default)]
@@ -161,6 +165,8 @@ impl Entry {
         }
         check(&raw)?;
         let status = status(&raw)?;
+        let slug = |text: &String| Slug::parse(text).map_err(|why| format!("followed_by: {why}"));
+        let followed_by = raw.followed_by.iter().map(slug).collect::<Result<_, _>>()?;
         let finding = |(at, one): (usize, FindingText)| {
             let place = |why| format!("finding {}: {why}", at + 1);
             check_text("text", Some(&one.text)).map_err(place)?;
@@ -176,6 +182,7 @@ impl Entry {
             answer: raw.answer,
             lesson: raw.lesson,
             source: raw.source,
+            followed_by,
             result: raw.result,
             hypothesis: raw.hypothesis.map(hypothesis).transpose()?,
             findings: raw.finding.into_iter().enumerate().map(finding).collect::<Result<_, _>>()?,
@@ -196,9 +203,10 @@ fn check(raw: &EntryText) -> Result<(), String> {
         check_id(result)?;
     }
     let predictions = raw.hypothesis.as_ref().map_or(0, |one| one.prediction.len());
-    match [raw.tags.len(), raw.finding.len(), predictions].into_iter().max() {
+    let counts = [raw.tags.len(), raw.followed_by.len(), raw.finding.len(), predictions];
+    match counts.into_iter().max() {
         Some(count) if count > MANY_MAX => {
-            Err(format!("it has more than {MANY_MAX} tags, findings or predictions"))
+            Err(format!("it has more than {MANY_MAX} tags, followers, findings or predictions"))
         }
         _ => Ok(()),
     }

@@ -8,6 +8,7 @@ use crate::slug::Slug;
 use crate::{JournalError, io_error, wrong};
 use model::order::OrderBy as _;
 use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ pub struct EntryFolder {
 /// All entries of a journal.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// Entries that can be read, by date and name.
+    /// Entries that can be read, by date and name; those that follow another one are behind it.
     pub entries: Vec<EntryFolder>,
     /// Why the others cannot be read.
     pub broken: Vec<JournalError>,
@@ -108,6 +109,7 @@ impl Journal {
         }
         let place = |one: &EntryFolder| (one.entry.date, one.slug.clone());
         listing.entries.order_by_key(place);
+        listing.entries = with_followers(listing.entries);
         Ok(listing)
     }
 
@@ -201,6 +203,27 @@ impl EntryFolder {
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
+}
+
+/// The entries in their order, each with those that follow it directly behind it. Entries that
+/// follow each other in a circle are last.
+fn with_followers(entries: Vec<EntryFolder>) -> Vec<EntryFolder> {
+    let followers = |of: &EntryFolder| of.entry.followed_by.clone();
+    let all: BTreeSet<Slug> = entries.iter().flat_map(followers).collect();
+    let (mut begin, circle): (Vec<Slug>, Vec<Slug>) =
+        entries.iter().map(|one| one.slug.clone()).partition(|slug| !all.contains(slug));
+    begin.extend(circle);
+    let mut left: BTreeMap<Slug, EntryFolder> =
+        entries.into_iter().map(|one| (one.slug.clone(), one)).collect();
+    let mut ordered = Vec::new();
+    // The next one is the last.
+    let mut next: Vec<Slug> = begin.into_iter().rev().collect();
+    while let Some(slug) = next.pop() {
+        let Some(entry) = left.remove(&slug) else { continue };
+        next.extend(followers(&entry).into_iter().rev());
+        ordered.push(entry);
+    }
+    ordered
 }
 
 /// The text of `entry.toml` with another status.

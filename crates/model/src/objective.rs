@@ -57,6 +57,8 @@ crate::named! {
         Equal = "==",
         /// `!=`
         Unequal = "!=",
+        /// All of the first lies in the interval of the second.
+        Within = "within",
     }
     /// As typed.
     fn sign, parse;
@@ -84,6 +86,9 @@ impl Relation {
             Self::Equal => {
                 let is_one = one.0 == one.1 && two.0 == two.1 && one.0 == two.0;
                 decided(is_one, one.1 < two.0 || one.0 > two.1)
+            }
+            Self::Within => {
+                decided(one.0 >= two.0 && one.1 <= two.1, one.1 < two.0 || one.0 > two.1)
             }
             Self::Unequal => Self::Equal.holds_between(one, two).map(|is_equal| !is_equal),
         }

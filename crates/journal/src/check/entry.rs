@@ -4,6 +4,7 @@ use super::{Again, EntryChecked, Kind, Remark, Weight, remark};
 use crate::entry::Status;
 use crate::folder::EntryFolder;
 use crate::language::{Condition, Decision, Fault, Figures, Path, Piece, Truth, Value, filled};
+use crate::slug::Slug;
 use crate::world::World;
 use model::wall::WallId;
 use serde::Serialize;
@@ -50,9 +51,17 @@ pub fn check(world: &World<'_>, entry: &EntryFolder) -> (EntryChecked, Vec<Remar
         findings.push(judgement(finding.text.clone(), &finding.condition, decided));
     }
     let mut predictions = Vec::new();
+    let is_open = entry.entry.status == Status::Predicted && !has_data(entry);
     for one in entry.entry.hypothesis.iter().flat_map(|hypothesis| &hypothesis.predictions) {
-        let decided = decide(world, entry, &one.condition);
         let text = one.text.clone().unwrap_or_else(|| one.condition.text().to_string());
+        if is_open {
+            let remark = untested(world, entry, &text, &one.condition);
+            let (condition, why) = (one.condition.clone(), remark.why.clone());
+            predictions.push(Judged { text, condition, truth: None, why });
+            remarks.push(remark);
+            continue;
+        }
+        let decided = decide(world, entry, &one.condition);
         remarks.extend(of_prediction(entry, &text, &one.condition, &decided));
         predictions.push(judgement(text, &one.condition, decided));
     }
@@ -129,6 +138,18 @@ fn of_prediction(
     Some(remark(entry, kind, about, format!("{condition}: {why}")))
 }
 
+/// A prediction that has no result yet, with the interval that follows from figures of other
+/// entries.
+fn untested(world: &World<'_>, entry: &EntryFolder, text: &str, condition: &Condition) -> Remark {
+    let (kind, why) = match condition.predicted(&world.within(entry)) {
+        Ok(None) => (Kind::Untested, condition.to_string()),
+        Ok(Some(interval)) => (Kind::Untested, format!("{condition}: {interval}")),
+        Err(fault @ Fault::Dangling { .. }) => (Kind::Dangling, fault.to_string()),
+        Err(fault @ Fault::Wrong(_)) => (Kind::Invalid, format!("{condition}: {fault}")),
+    };
+    remark(entry, kind, format!("prediction '{text}'"), why)
+}
+
 /// Cells whose wall is not the expected one. Visits whose wall is not known do not count.
 fn walls(world: &World<'_>, entry: &EntryFolder) -> Vec<Remark> {
     let Some(hypothesis) = &entry.entry.hypothesis else { return Vec::new() };
@@ -180,10 +201,16 @@ fn references(world: &World<'_>, entry: &EntryFolder) -> Vec<Remark> {
     remarks
 }
 
-/// Whether the entry that replaces this one is missing.
-pub fn successor(entries: &[EntryFolder], entry: &EntryFolder) -> Option<Remark> {
-    let Status::Superseded { by } = &entry.entry.status else { return None };
-    let is_there = entries.iter().any(|one| one.slug == *by) && *by != entry.slug;
-    let why = format!("there is no entry '{by}'; ceiling journal new {by} creates it");
-    (!is_there).then(|| remark(entry, Kind::NoSuccessor, format!("superseded_by '{by}'"), why))
+/// Entries that are named as those that replace this one or follow it, and are missing.
+pub fn successors(entries: &[EntryFolder], entry: &EntryFolder) -> Vec<Remark> {
+    let by = match &entry.entry.status {
+        Status::Superseded { by } => Some(("superseded_by", by)),
+        _ => None,
+    };
+    let followed = entry.entry.followed_by.iter().map(|by| ("followed_by", by));
+    let is_there = |by: &Slug| *by != entry.slug && entries.iter().any(|one| one.slug == *by);
+    let missing = by.into_iter().chain(followed).filter(|(_, by)| !is_there(by));
+    let why = |by| format!("there is no entry '{by}'; ceiling journal new {by} creates it");
+    let one = |(key, by)| remark(entry, Kind::NoSuccessor, format!("{key} '{by}'"), why(by));
+    missing.map(one).collect()
 }

@@ -80,6 +80,30 @@ fn a_wrong_prediction_and_another_wall_are_results() {
 }
 
 #[test]
+fn a_predicted_interval_follows_from_other_entries_and_waits_for_a_result() {
+    let folder = Folder::new("untested");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    entry(&journal, "c", "", Some(of_rate(1000.0, "6.1")));
+    let predicted = |name: &str, condition: &str, result| {
+        let text = format!("[hypothesis]\n[[hypothesis.prediction]]\ncondition = \"{condition}\"");
+        let made = entry(&journal, name, &text, result);
+        made.write_status("predicted").unwrap();
+        kinds(&journal, name)
+    };
+    let twice = "cells.a.rate within (0.9 to 1.1) * 2 * entries.c.cells.a.rate";
+    assert_eq!(predicted("op", twice, None), [Kind::Untested]);
+    // 0.9 and 1.1 times twice 980 to 1020, in the digits that its width justifies.
+    assert_eq!(why(&journal, Kind::Untested), format!("{twice}: 1,760 to 2,240/s"));
+    let lost = "cells.a.rate within 2 * entries.gone.cells.a.rate";
+    assert_eq!(predicted("out", lost, None), [Kind::Dangling], "its cost is not kept");
+    assert_eq!(predicted("held", twice, Some(of_rate(2000.0, "6.1"))), []);
+    let wrong = predicted("wrong", twice, Some(of_rate(3000.0, "6.1")));
+    assert_eq!(wrong, [Kind::WrongPrediction]);
+    let partly = predicted("partly", twice, Some(of_rate(2240.0, "6.1")));
+    assert_eq!(partly, [Kind::OpenPrediction]);
+}
+
+#[test]
 fn the_same_question_is_told_with_the_finding_it_contradicts() {
     let folder = Folder::new("again");
     let journal = Journal::open_or_make(&folder.0).unwrap();
@@ -117,6 +141,10 @@ fn a_successor_must_be_there() {
     assert_eq!(kinds(&journal, "a"), [Kind::NoSuccessor]);
     entry(&journal, "b", "", Some(of_rate(1.0, "6.1")));
     assert_eq!(kinds(&journal, "a"), []);
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("question =", "followed_by = [\"b\", \"c\"]\nquestion ="))
+        .unwrap();
+    assert_eq!(kinds(&journal, "a"), [Kind::NoSuccessor], "c follows it");
 }
 
 #[test]

@@ -48,6 +48,35 @@ fn entries_are_listed_by_date_and_broken_ones_are_told() {
 }
 
 #[test]
+fn entries_that_follow_another_one_are_listed_behind_it() {
+    let folder = Folder::new("followed");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    let made = |name: &str, date: &str, followed_by: &[&str]| {
+        let made = journal.create(&slug(name), &Skeleton::new(&slug(name))).unwrap();
+        let file = made.path.join("entry.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let today = format!("date = {}", crate::Date::today());
+        let text = text.replace(&today, &format!("date = {date}\nfollowed_by = {followed_by:?}"));
+        fs::write(file, text).unwrap();
+    };
+    let listed = || {
+        let listing = journal.entries().unwrap();
+        assert_eq!(listing.broken.len(), 0, "{:?}", listing.broken);
+        listing.entries.iter().map(|one| one.slug.to_string()).collect::<Vec<_>>()
+    };
+    made("told-2", "2025-06-02", &["full-2", "two"]);
+    made("told-1", "2025-06-01", &["one", "gone"]);
+    made("two", "2026-01-01", &[]);
+    made("one", "2026-01-02", &["again"]);
+    made("full-2", "2026-01-03", &[]);
+    made("again", "2026-01-04", &[]);
+    assert_eq!(listed(), ["told-1", "one", "again", "told-2", "full-2", "two"]);
+    made("left", "2025-01-01", &["right"]);
+    made("right", "2025-01-01", &["left", "right"]);
+    assert_eq!(listed()[6..], ["left", "right"], "a circle is last, and no entry is lost");
+}
+
+#[test]
 fn nothing_outside_of_the_journal_is_read() {
     let folder = Folder::new("links");
     let journal = Journal::open_or_make(&folder.0.join("journal")).unwrap();

@@ -97,6 +97,15 @@ impl Condition {
         sides.flat_map(Expression::paths).collect()
     }
 
+    /// The intervals behind `within`, which may follow from other figures before its own are there.
+    /// Nothing where it has none.
+    pub fn predicted(&self, figures: &dyn Figures) -> Result<Option<String>, Fault> {
+        let within = self.comparisons.iter().filter(|one| one.order == Relation::Within);
+        let one = |one: &Comparison| Ok(shown_value(&one.right.value(figures)?));
+        let all = within.map(one).collect::<Result<Vec<String>, Fault>>()?;
+        Ok((!all.is_empty()).then(|| all.join("; ")))
+    }
+
     /// Whether it holds. It is an error when a path does not lead to a figure, or figures cannot be
     /// compared.
     pub fn decide(&self, figures: &dyn Figures) -> Result<Decision, Fault> {

@@ -13,7 +13,7 @@ pub enum Expression {
     Number(Quantity),
     /// A figure, or a word when it is a single name.
     Path(Path),
-    /// `+`, `-`, `*` or `/` between two.
+    /// An operation on two.
     Of(Box<Self>, Operation, Box<Self>),
 }
 
@@ -28,6 +28,10 @@ pub enum Operation {
     Times,
     /// `/`
     Over,
+    /// `A to B`: all that lies between the two.
+    To,
+    /// `least(A, B)`: of several limits, the one that is met first.
+    Least,
 }
 
 /// Why an expression has no value.
@@ -95,6 +99,8 @@ impl Operation {
             Self::Plus => one.plus(two).map_err(Fault::Wrong)?,
             Self::Minus => one.minus(two).map_err(Fault::Wrong)?,
             Self::Times => one.times(two),
+            Self::To => one.to(two).map_err(Fault::Wrong)?,
+            Self::Least => one.least(two).map_err(Fault::Wrong)?,
             Self::Over => match one.over(two) {
                 Ok(made) => made,
                 Err(why) => return Ok(Value::Unknown(why)),

@@ -48,6 +48,9 @@ pub enum Basis {
     Range(u64),
     /// Inside one run: it says nothing about another visit.
     WithinRun,
+    /// It was written as two ends, `0.9 to 1.1`, or follows from such: nothing between them is
+    /// more likely.
+    Ends,
     /// There is none: nothing can be decided.
     Nothing,
 }
@@ -65,7 +68,9 @@ impl Basis {
     /// Its description after an interval; empty where none is needed.
     pub fn remark(self) -> String {
         match self {
-            Self::Exact | Self::Printed | Self::Visits(_) | Self::Nothing => String::new(),
+            Self::Exact | Self::Printed | Self::Visits(_) | Self::Ends | Self::Nothing => {
+                String::new()
+            }
             Self::Bounds => " by bounds".to_string(),
             Self::Range(visits) => format!(" in {visits} visits"),
             Self::WithinRun => " inside the run".to_string(),
@@ -128,6 +133,21 @@ impl Quantity {
     /// The difference.
     pub fn minus(self, other: Self) -> Result<Self, String> {
         self.plus(Self { value: -other.value, low: -other.high, high: -other.low, ..other })
+    }
+
+    /// All that lies between both.
+    pub fn to(self, other: Self) -> Result<Self, String> {
+        let (one, two) = self.fitted(other)?;
+        let ends = (one.low.min(two.low), one.high.max(two.high));
+        let basis = one.basis.and(two.basis).and(Basis::Ends);
+        Ok(Self::between(f64::midpoint(one.value, two.value), ends, one.unit, basis))
+    }
+
+    /// The least of both.
+    pub fn least(self, other: Self) -> Result<Self, String> {
+        let (one, two) = self.fitted(other)?;
+        let ends = (one.low.min(two.low), one.high.min(two.high));
+        Ok(made(one, two, one.value.min(two.value), ends, one.unit))
     }
 
     /// The product.

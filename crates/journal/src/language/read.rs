@@ -1,4 +1,5 @@
-//! Parses words into expressions and comparisons: sums of products, comparisons joined by `and`.
+//! Parses words into expressions and comparisons: ranges of sums of products, comparisons joined by
+//! `and`.
 
 use super::condition::{Comparison, Condition};
 use super::expression::{Expression, Operation};
@@ -21,7 +22,7 @@ impl Expression {
     /// Reads an expression.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut reader = Reader::of(text)?;
-        let expression = reader.sum()?;
+        let expression = reader.range()?;
         reader.end()?;
         Ok(expression)
     }
@@ -33,7 +34,7 @@ impl Condition {
         let read = || {
             let mut reader = Reader::of(text)?;
             let mut comparisons = vec![reader.comparison()?];
-            while reader.and().is_some() {
+            while reader.sign(&["and"]).is_some() {
                 comparisons.push(reader.comparison()?);
             }
             reader.end()?;
@@ -79,6 +80,15 @@ impl Reader {
         }
     }
 
+    /// A sum, or all that lies between two: `0.9 to 1.1`.
+    fn range(&mut self) -> Result<Expression, String> {
+        let low = self.sum()?;
+        match self.sign(&["to"]) {
+            Some(_) => Ok(Expression::Of(Box::new(low), Operation::To, Box::new(self.sum()?))),
+            None => Ok(low),
+        }
+    }
+
     /// A sum or a difference of products.
     fn sum(&mut self) -> Result<Expression, String> {
         let mut sum = self.product()?;
@@ -100,16 +110,11 @@ impl Reader {
 
     fn one(&mut self) -> Result<Expression, String> {
         if self.sign(&["("]).is_some() {
-            self.depth += 1;
-            if self.depth > DEPTH_MAX {
-                return Err(format!("more than {DEPTH_MAX} parentheses are nested"));
-            }
-            let inner = self.sum()?;
-            self.depth -= 1;
-            return match self.sign(&[")"]) {
-                Some(_) => Ok(inner),
-                None => Err("a ) is missing".to_string()),
-            };
+            let inner = self.nested(Self::range)?;
+            return self.closed(inner);
+        }
+        if self.sign(&["least"]).is_some() {
+            return self.least();
         }
         let word = self.words.get(self.at).cloned();
         self.at += 1;
@@ -122,27 +127,55 @@ impl Reader {
             Some(Word::Sign(sign)) => {
                 Err(format!("'{sign}' where a figure is expected; for example cells.a.rate"))
             }
-            Some(Word::And) => Err("'and' where a figure is expected".to_string()),
             None => Err("a figure is missing at the end; for example 1.2".to_string()),
         }
     }
 
+    /// What stands between parentheses.
+    fn nested(
+        &mut self,
+        read: fn(&mut Self) -> Result<Expression, String>,
+    ) -> Result<Expression, String> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(format!("more than {DEPTH_MAX} parentheses are nested"));
+        }
+        let inner = read(self)?;
+        self.depth -= 1;
+        Ok(inner)
+    }
+
+    fn closed(&mut self, inner: Expression) -> Result<Expression, String> {
+        match self.sign(&[")"]) {
+            Some(_) => Ok(inner),
+            None => Err("a ) is missing".to_string()),
+        }
+    }
+
+    /// The least of several, behind the word.
+    fn least(&mut self) -> Result<Expression, String> {
+        if self.sign(&["("]).is_none() {
+            return Err("'least' takes figures in parentheses; for example least(2k/s, \
+                        cells.a.rate)"
+                .to_string());
+        }
+        let mut least = self.nested(Self::range)?;
+        while self.sign(&[","]).is_some() {
+            let other = self.nested(Self::range)?;
+            least = Expression::Of(Box::new(least), Operation::Least, Box::new(other));
+        }
+        self.closed(least)
+    }
+
     /// One comparison.
     fn comparison(&mut self) -> Result<Comparison, String> {
-        let left = self.sum()?;
-        let signs = ["<=", ">=", "==", "!=", "<", ">"];
+        let left = self.range()?;
+        let signs = ["<=", ">=", "==", "!=", "<", ">", "within"];
         let order = self.sign(&signs).and_then(Relation::parse).ok_or_else(|| {
             format!("a comparison is missing ({}); for example > 1.2", signs.join(" "))
         })?;
-        let right = self.sum()?;
+        let right = self.range()?;
         Ok(Comparison { left, order, right })
-    }
-
-    /// Takes `and`, if it is next.
-    fn and(&mut self) -> Option<()> {
-        let is_next = self.words.get(self.at) == Some(&Word::And);
-        self.at += usize::from(is_next);
-        is_next.then_some(())
     }
 
     /// Whether all words were read.
@@ -150,7 +183,6 @@ impl Reader {
         match self.words.get(self.at) {
             None => Ok(()),
             Some(Word::Sign(sign)) => Err(format!("'{sign}' is one word too many")),
-            Some(Word::And) => Err("'and' is one word too many".to_string()),
             Some(Word::Path(path)) => Err(format!("{path} is one word too many")),
             Some(Word::Number(_)) => Err("a number is one word too many".to_string()),
         }

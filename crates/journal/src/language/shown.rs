@@ -102,9 +102,12 @@ fn drawn(figure: &Quantity, word: &str, factor: f64, decimals: Option<u8>) -> St
     let decimals = decimals.map_or_else(|| decimals_of(figure, value, high - low), i32::from);
     let space = if word == "%" { " " } else { "" };
     let number = |value: f64| rounded(value, decimals);
+    if figure.basis == Basis::Ends && low.is_finite() && high.is_finite() {
+        return format!("{} to {}{space}{word}", number(low), number(high));
+    }
     let has_interval = matches!(
         figure.basis,
-        Basis::Visits(_) | Basis::Bounds | Basis::Range(_) | Basis::WithinRun
+        Basis::Visits(_) | Basis::Bounds | Basis::Range(_) | Basis::WithinRun | Basis::Ends
     );
     let remark = figure.basis.remark();
     match has_interval {

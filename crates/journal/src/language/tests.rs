@@ -87,6 +87,15 @@ fn conditions_are_true_false_or_undecided() {
         ("cells.partly.wall != K1", Undecided),
         ("cells.free.wall == unknown", Undecided),
         ("foreign.wrk.rate > 4.8M", True),
+        ("cells.free.rate within 12k/s to 13k/s", True),
+        ("cells.free.rate within 13k/s to 12k/s", True),
+        ("cells.free.rate within 12.5k/s to 13k/s", Undecided),
+        ("cells.free.rate within 13k/s to 14k/s", False),
+        ("cells.free.rate within 2.4 * cells.'as it is'.rate", True),
+        ("cells.free.p99 within 1ms to 2ms", Undecided),
+        ("least(2 to 4, 3, 5k) within 1.9 to 3.1", True),
+        ("least(2 to 4, 3) < 3", Undecided),
+        ("2 * (1 to 2) within 1.9 to 4.1", True),
     ] {
         let decision = decided(text);
         assert_eq!(decision.truth, truth, "{text}: {}", decision.why);
@@ -135,6 +144,10 @@ fn what_is_no_condition_is_told_in_one_line() {
         ("1 > 2 > 3", "'>' is one word too many"),
         ("1 > 2 and", "a figure is missing"),
         ("1.2.3 > 1", "'1.2.3' is not a number"),
+        ("1 within", "a figure is missing"),
+        ("1 to 2 to 3 > 1", "a comparison is missing"),
+        ("least 2 > 1", "'least' takes figures in parentheses"),
+        ("least(2, 3 > 1", "a ) is missing"),
     ] {
         let error = Condition::parse(text).unwrap_err();
         assert!(error.contains(said) && error.lines().count() == 1, "{text}: {error}");
@@ -157,6 +170,7 @@ fn references_are_filled_with_unit_and_interval() {
         ("{{contrasts.free-gz.rate.ratio}}", "1.25 (1.20 to 1.30)"),
         ("{{contrasts.free-gz.rate.ratio - 1|%|0}}", "25 % (20 to 30)"),
         ("{{cells.free.wall}}", "S1"),
+        ("{{(0.5 to 2) * cells.free.rate|k/s|0}}", "6 to 25k/s"),
         ("{{foreign.wrk.rate}}", "4,900,000/s"),
         ("{{cells.failed.rate}}", "not known (its server ended)"),
         ("{{cells.gone.rate}}", "[cells.gone.rate: there is no such figure; there is cells.free]"),
@@ -211,6 +225,9 @@ proptest! {
             (one.plus(two).unwrap(), x + y),
             (one.minus(two).unwrap(), x - y),
             (one.times(two), x * y),
+            (one.to(two).unwrap(), x),
+            (one.to(two).unwrap(), y),
+            (one.least(two).unwrap(), x.min(y)),
         ];
         for (made, value) in all {
             prop_assert!(made.low <= value && value <= made.high, "{made:?} {value}");
@@ -233,8 +250,9 @@ proptest! {
         }
         let (x, y) = (within(one, a), within(two, b));
         let two = Two(figure(one), figure(two));
+        let middle = (two.1.low, two.1.high);
         for (sign, holds) in [
-            ("<", x < y), ("<=", x <= y), (">", x > y),
+            ("within", middle.0 <= x && x <= middle.1), ("<", x < y), ("<=", x <= y), (">", x > y),
             (">=", x >= y), ("==", x == y), ("!=", x != y),
         ] {
             let condition = Condition::parse(&format!("cells.a {sign} cells.b")).unwrap();

@@ -11,14 +11,14 @@ pub enum Word {
     Number(Quantity),
     /// A path, or a single name.
     Path(Path),
-    /// One of `+ - * / ( )`, or a comparison.
+    /// One of `+ - * / ( ) ,`, a comparison, or one of the words of the language.
     Sign(&'static str),
-    /// `and`.
-    And,
 }
 
 /// Signs, the longer signs first.
-const SIGNS: [&str; 12] = ["<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "(", ")"];
+const SIGNS: [&str; 13] = ["<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "(", ")", ","];
+/// Words that are signs where they stand alone and without quotes.
+const WORDS: [&str; 4] = ["and", "to", "within", "least"];
 
 /// The words of a text. The error says which part was not understood.
 pub fn words(text: &str) -> Result<Vec<Word>, String> {
@@ -76,7 +76,7 @@ fn is_in_path(letter: char) -> bool {
     is_of_name(letter) || letter == '.'
 }
 
-/// A path, or `and`.
+/// A path, or a word of the language.
 fn path(text: &str) -> Result<(Word, &str), String> {
     let (mut parts, mut rest) = (Vec::new(), text);
     loop {
@@ -88,8 +88,9 @@ fn path(text: &str) -> Result<(Word, &str), String> {
             None => break,
         }
     }
-    let is_and = parts == ["and"] && text.starts_with("and");
-    Ok((if is_and { Word::And } else { Word::Path(Path::new(parts)) }, rest))
+    let is_it = |word: &&&str| parts == [**word] && text.starts_with(**word);
+    let word = WORDS.iter().find(is_it).map(|word| Word::Sign(word));
+    Ok((word.unwrap_or_else(|| Word::Path(Path::new(parts))), rest))
 }
 
 /// One name of a path, with or without quotes. A hyphen is part of the name when a letter or digit
