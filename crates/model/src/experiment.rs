@@ -329,7 +329,41 @@ pub enum Fate {
     NotReached,
 }
 
+/// How many contrasts of the figure of a design are decided, and what it takes for the others.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Decided {
+    /// They are decided.
+    pub decided: usize,
+    /// All of them.
+    pub all: usize,
+    /// Blocks that would probably decide those others that blocks can decide; none if there are
+    /// none.
+    pub more_blocks: Option<u64>,
+    /// How long these blocks take at the pace of the visits so far, seconds; none if that is not
+    /// known.
+    pub more_s: Option<f64>,
+}
+
 impl Experiment {
+    /// How far the contrasts of its design are decided; nothing without contrasts.
+    pub fn decided(&self) -> Option<Decided> {
+        let design = self.design.as_ref()?;
+        let main = || self.contrasts.iter().filter(|one| one.figure == design.figure);
+        let is_open = |one: &&Contrast| {
+            one.conclusion.is_none_or(|conclusion| conclusion == Conclusion::Undecided)
+        };
+        let all = main().count();
+        let open = main().filter(is_open);
+        let can_be = open.clone().filter(|one| !one.below_floor && one.ratio.is_some());
+        let more_blocks = can_be.filter_map(|one| one.more_blocks).max();
+        let is_made = |cell: &&CellResult| !matches!(cell.fate, Fate::NotReached);
+        let visits = self.cells.iter().filter(is_made).count();
+        let visit_s = self.took_s.filter(|_| visits > 0).map(|took_s| took_s / visits as f64);
+        let block_s = visit_s.map(|visit_s| visit_s * design.cells.len() as f64);
+        let more_s = more_blocks.zip(block_s).map(|(blocks, block_s)| block_s * blocks as f64);
+        (all > 0).then(|| Decided { decided: all - open.count(), all, more_blocks, more_s })
+    }
+
     /// Cells that failed.
     pub fn failed(&self) -> usize {
         self.cells.iter().filter(|cell| matches!(cell.fate, Fate::Failed { .. })).count()

@@ -9,7 +9,7 @@ use crate::wording::{band, change, change_within, mark_of, plural, sentence};
 use figures::visit::{bounds, is_nothing, is_nothing_of_tool};
 use model::claim::Claim;
 use model::experiment::{
-    CellResult, CellSummary, Conclusion, Contrast, Design, Ended, Experiment, Fate,
+    CellResult, CellSummary, Conclusion, Contrast, Decided, Design, Ended, Experiment, Fate,
 };
 use model::figure::Figure;
 use model::order::OrderBy as _;
@@ -87,24 +87,31 @@ fn conclusion_words(of: &Experiment, design: &Design) -> String {
         }
         ref many => counted(many, design),
     };
-    match deciding(of, design, &main) {
+    match deciding(of) {
         Some(time) => format!("{said} {time}"),
         None => said,
     }
 }
 
-/// How long those blocks take that would probably decide what is undecided, at the pace of the
-/// visits so far.
-fn deciding(of: &Experiment, design: &Design, main: &[&Contrast]) -> Option<String> {
-    let is_open = |one: &&&Contrast| {
-        one.conclusion == Some(Conclusion::Undecided) && !one.below_floor && one.ratio.is_some()
-    };
-    let blocks = main.iter().filter(is_open).filter_map(|one| one.more_blocks).max()?;
-    let is_made = |cell: &&CellResult| !matches!(cell.fate, Fate::NotReached);
-    let visits = of.cells.iter().filter(is_made).count();
-    let visit_s = of.took_s.filter(|_| visits > 0)? / visits as f64;
-    let more_s = visit_s * design.cells.len() as f64 * blocks as f64;
+/// How long those blocks take that would probably decide what is undecided.
+fn deciding(of: &Experiment) -> Option<String> {
+    let Decided { more_blocks, more_s, .. } = of.decided()?;
+    let (blocks, more_s) = more_blocks.zip(more_s)?;
     Some(format!("{} would take about {}.", plural(blocks, "more block"), time(more_s)))
+}
+
+/// How many contrasts are decided, and what the others take: `3 of 7; 11 more blocks, about 1m07s`.
+pub fn decided(of: &Experiment) -> Option<String> {
+    let Decided { decided, all, more_blocks, more_s } = of.decided()?;
+    let takes = match (all - decided, more_blocks) {
+        (0, _) => String::new(),
+        (_, None) => "; more blocks would hardly decide it".to_string(),
+        (_, Some(blocks)) => {
+            let about = more_s.map_or(String::new(), |more_s| format!(", about {}", time(more_s)));
+            format!("; {}{about}", plural(blocks, "more block"))
+        }
+    };
+    Some(format!("{decided} of {all}{takes}"))
 }
 
 fn ended(why: Ended, design: &Design) -> String {
@@ -452,8 +459,19 @@ mod tests {
         of.took_s = Some(visits as f64 * 100.0);
         let said = format!(" 7 more blocks would take about {}.", time((7 * cells * 100) as f64));
         assert!(text(&of).ends_with(&said), "{}", text(&of));
+        let more = Contrast { conclusion: Some(Conclusion::More), ..undecided.clone() };
+        of.contrasts = vec![undecided.clone(), more.clone()];
+        let about = time((7 * cells * 100) as f64);
+        assert_eq!(decided(&of).unwrap(), format!("1 of 2; 7 more blocks, about {about}"));
+        of.took_s = None;
+        assert_eq!(decided(&of).unwrap(), "1 of 2; 7 more blocks");
         of.contrasts = vec![Contrast { below_floor: true, ..undecided }];
         assert!(!text(&of).contains("would take"), "no blocks decide it");
+        assert_eq!(decided(&of).unwrap(), "0 of 1; more blocks would hardly decide it");
+        of.contrasts = vec![more];
+        assert_eq!(decided(&of).unwrap(), "1 of 1");
+        of.contrasts = vec![];
+        assert_eq!(decided(&of), None, "nothing was compared");
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub mod samples;
 mod analysis;
 mod conclusion;
 pub(crate) use conclusion::conclusion;
+pub use conclusion::decided;
 pub mod confirmation;
 mod connecting;
 mod contrasts;

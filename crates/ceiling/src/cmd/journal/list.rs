@@ -4,13 +4,15 @@ use super::words::Place;
 use crate::exit::{Code, Failure};
 use crate::screen::{style, to_stderr, to_stdout};
 use clap::Args;
-use journal::{About, EntryFolder, Journal, Listing};
+use journal::{About, EntryFolder, Journal, Listing, Status};
+use model::experiment::Experiment;
 use plan::Colour;
 use report::page::{Block, Column, Mark, Page, Table};
 use report::text::draw;
 use serde_json::{Value, json};
 
-/// Lists the entries by date. One that cannot be read is reported on stderr.
+/// Lists the entries by date, each with those that follow it, and how many of its contrasts are
+/// decided. One that cannot be read is reported on stderr.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit codes: 0 good, 2 an entry cannot be read.
@@ -49,6 +51,7 @@ fn document(about: &About, listing: &Listing) -> Value {
         let mut value = json!(one.entry);
         value["slug"] = json!(one.slug);
         value["results"] = json!(one.results().unwrap_or_default());
+        value["contrasts"] = json!(chosen(one).and_then(|of| of.decided()));
         value
     };
     json!({
@@ -61,8 +64,26 @@ fn document(about: &About, listing: &Listing) -> Value {
     })
 }
 
+/// The document of the result that an entry is about.
+fn chosen(of: &EntryFolder) -> Option<Experiment> {
+    of.experiment(&of.chosen().ok()??).ok()
+}
+
+/// The status of an entry, and how far its question is decided.
+fn state(of: &EntryFolder) -> String {
+    let word = of.entry.status.word();
+    let predictions = of.entry.hypothesis.as_ref().map_or(0, |one| one.predictions.len());
+    match chosen(of) {
+        None if of.entry.status == Status::Predicted => format!("{word}, 0 of {predictions}"),
+        chosen => {
+            let decided = chosen.and_then(|experiment| report::decided(&experiment));
+            decided.map_or(word.to_string(), |decided| format!("{word}, {decided}"))
+        }
+    }
+}
+
 fn page(about: &About, listing: &Listing) -> Page {
-    let columns = ["date", "status", "slug", "title and answer"].map(Column::words);
+    let columns = ["date", "slug", "status", "title and answer"].map(Column::words);
     let mut table = Table::new(columns.into());
     for one in &listing.entries {
         let entry = &one.entry;
@@ -71,8 +92,8 @@ fn page(about: &About, listing: &Listing) -> Page {
             Mark::None,
             vec![
                 entry.date.to_string(),
-                entry.status.word().to_string(),
                 one.slug.to_string(),
+                state(one),
                 format!("{}{answer}", entry.title),
             ],
         );
