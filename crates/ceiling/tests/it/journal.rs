@@ -131,6 +131,37 @@ fn from_an_empty_folder_to_a_journal_that_is_checked() {
     assert!(shown.contains(&result), "{shown}");
     let listed = journal.says(0, &["list"]).stdout;
     assert!(listed.contains("done") && listed.contains("Does depth fail? - No."), "{listed}");
+    assert!(listed.contains("done, "), "and how far it is decided: {listed}");
+    let rows = journal.says(0, &["list", "--json"]).stdout;
+    let rows: Value = serde_json::from_str(&rows).unwrap();
+    assert_eq!(rows["entries"][0]["contrasts"]["all"], 1, "{rows}");
+}
+
+#[test]
+fn a_predicted_entry_waits_for_its_plan_to_be_run() {
+    let journal = Journal::new("journal-predicted");
+    journal.new_entry();
+    let cost = ["new", "cost", "--question", "What does one cost?"];
+    journal.says(0, &cost);
+    fs::copy(journal.file("plan.toml"), journal.path().join("cost/plan.toml")).unwrap();
+    journal.replace("plan.toml", "requests = 300", "requests = 200");
+    let _turn = turn();
+    journal.says(0, &["run", "cost", "--servers", &targets_file(), "-q"]);
+    journal.replace("entry.toml", "status = \"planned\"", "status = \"predicted\"");
+    let condition = "cells.one.errors within entries.cost.cells.one.errors to 1%";
+    journal.append(
+        "entry.toml",
+        &format!("[hypothesis]\n[[hypothesis.prediction]]\ncondition = \"{condition}\"\n"),
+    );
+    let said = journal.says(0, &["check", "deep"]).stdout;
+    assert!(said.contains("not tested yet") && said.contains("1.00 %"), "{said}");
+    let listed = journal.says(0, &["list"]).stdout;
+    assert!(listed.contains("predicted, 0 of 1"), "{listed}");
+    journal.says(0, &["run", "deep", "--servers", &targets_file(), "-q"]);
+    let entry = fs::read_to_string(journal.file("entry.toml")).unwrap();
+    assert!(entry.contains("status = \"done\""), "{entry}");
+    let checked: Value = journal.says(0, &["check", "deep", "--json"]).record();
+    assert_eq!(checked["entries"][0]["predictions"][0]["truth"], "true", "{checked}");
 }
 
 #[test]
@@ -292,9 +323,13 @@ fn the_journal_of_the_repository_holds() {
     assert!(checked["findings"].as_u64().unwrap() > 20, "{}", said.stdout);
     assert_eq!(checked["findings"], checked["holding"], "{}", said.stdout);
     for entry in names(&root().join("journal")) {
-        let plans = [root().join("journal"), root().join("experiments")];
-        let [own, tried] = plans.map(|folder| fs::read(folder.join(&entry).join("plan.toml")).ok());
-        assert!(own.is_none() || own == tried, "{entry}: plan.toml is that of experiments/{entry}");
+        let own = fs::read(root().join("journal").join(&entry).join("plan.toml")).ok();
+        let tried = match entry.strip_prefix("full-") {
+            Some(name) => format!("experiments/{name}/full.toml"),
+            None => format!("experiments/{entry}/plan.toml"),
+        };
+        let is_one = own.is_none() || own == fs::read(root().join(&tried)).ok();
+        assert!(is_one, "{entry}: plan.toml is {tried}");
     }
 }
 
