@@ -2,9 +2,9 @@
 //!
 //! Of a field only what matters is kept: which of a few names it has, the number that its value is,
 //! and its size, by which the table of the peer evicts. So a connection needs no memory for
-//! strings, and a field costs the walk over its bytes. Most blocks of a connection are equal to
-//! the one before: the last one is remembered with what it said, and a block with the same bytes
-//! is not decoded again while it still means the same.
+//! strings, and a field costs the walk over its bytes. Most heads of a connection are equal to the
+//! one before, and so are most trailers: the last block of each part is remembered with what it
+//! said, and one with the same bytes is not decoded again while it still means the same.
 //!
 //! Hot: runs for every response.
 
@@ -26,6 +26,13 @@ const MEMO_BYTES: usize = 96;
 const MEMO_INSERTS: usize = 12;
 /// Longest text that matters: `transfer-encoding`, or a length of 20 digits.
 const TEXT_MAX: usize = 24;
+
+/// Which part of a response a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Head,
+    Trailers,
+}
 
 /// What a block of header fields says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -170,7 +177,7 @@ impl Table {
     }
 }
 
-/// The last block, with what it said.
+/// The last block of a part, with what it said.
 #[derive(Debug, Clone)]
 struct Memo {
     bytes: [u8; MEMO_BYTES],
@@ -187,7 +194,8 @@ struct Memo {
 #[derive(Debug, Clone)]
 pub(super) struct Decoder {
     table: Table,
-    memo: Memo,
+    /// By [`Part`].
+    memos: [Memo; 2],
 }
 
 /// What is learned of a block while it is decoded.
@@ -204,6 +212,7 @@ impl Decoder {
     pub fn new() -> Self {
         let (inserts, said) = ([Field::default(); MEMO_INSERTS], Fields::default());
         let bytes = [0; MEMO_BYTES];
+        let memo = Memo { bytes, length: 0, said, read_at: None, inserts, insert_count: 0 };
         Self {
             table: Table {
                 entries: [Field::default(); ENTRIES_MAX],
@@ -213,7 +222,7 @@ impl Decoder {
                 limit: TABLE_MAX,
                 generation: 0,
             },
-            memo: Memo { bytes, length: 0, said, read_at: None, inserts, insert_count: 0 },
+            memos: [memo.clone(), memo],
         }
     }
 
@@ -222,13 +231,13 @@ impl Decoder {
         let table = &mut self.table;
         (table.first, table.count, table.size, table.limit) = (0, 0, 0, TABLE_MAX);
         table.generation = 0;
-        self.memo.length = 0;
+        self.memos.iter_mut().for_each(|memo| memo.length = 0);
     }
 
     /// Reads a whole block.
     #[inline]
-    pub fn read(&mut self, block: &[u8]) -> Result<Fields, ProtocolError> {
-        let memo = &self.memo;
+    pub fn read(&mut self, part: Part, block: &[u8]) -> Result<Fields, ProtocolError> {
+        let memo = &self.memos[part as usize];
         let is_same = memo.length == block.len() && memo.bytes[..memo.length] == *block;
         let still_means = memo.read_at.is_none_or(|at| at == self.table.generation);
         if is_same && still_means && !block.is_empty() {
@@ -237,11 +246,11 @@ impl Decoder {
             }
             return Ok(memo.said);
         }
-        self.read_anew(block)
+        self.read_anew(part, block)
     }
 
     #[inline(never)]
-    fn read_anew(&mut self, block: &[u8]) -> Result<Fields, ProtocolError> {
+    fn read_anew(&mut self, part: Part, block: &[u8]) -> Result<Fields, ProtocolError> {
         let generation = self.table.generation;
         let mut learned = Learned {
             said: Fields::default(),
@@ -250,7 +259,7 @@ impl Decoder {
             inserts: [Field::default(); MEMO_INSERTS],
             insert_count: 0,
         };
-        self.memo.length = 0;
+        self.memos[part as usize].length = 0;
         let mut rest = block;
         let mut changes_limit = false;
         while let Some(&first) = rest.first() {
@@ -275,7 +284,7 @@ impl Decoder {
         }
         let is_kept = block.len() <= MEMO_BYTES && learned.insert_count <= MEMO_INSERTS;
         if is_kept && block.first().is_some_and(|first| first & 0xe0 != 0x20) {
-            let memo = &mut self.memo;
+            let memo = &mut self.memos[part as usize];
             memo.bytes[..block.len()].copy_from_slice(block);
             memo.length = block.len();
             memo.said = learned.said;

@@ -6,7 +6,7 @@
 //! Hot: runs for every frame.
 
 use super::frame::{FrameHead, HEAD_BYTES, PAYLOAD_MAX, WINDOW_MAX, code, flag, kind, setting};
-use super::hpack::Fields;
+use super::hpack::{Fields, Part};
 use super::streams::Body;
 use super::{Http2, REFILL_AT};
 use crate::http1::HEAD_BYTES_MAX;
@@ -261,7 +261,9 @@ impl Http2 {
                 Ok(Some(if is_refused { Outcome::Refused } else { Outcome::Abandoned }))
             }
             _ => {
-                let Some(fields) = self.take_block(frame, input)? else { return Ok(None) };
+                let is_head = self.streams.at(place).status == 0;
+                let part = if is_head { Part::Head } else { Part::Trailers };
+                let Some(fields) = self.take_block(frame, part, input)? else { return Ok(None) };
                 self.head(place, fields, expect, witness)
             }
         }
@@ -315,6 +317,7 @@ impl Http2 {
     fn take_block(
         &mut self,
         frame: FrameHead,
+        part: Part,
         input: &mut &[u8],
     ) -> Result<Option<Fields>, ProtocolError> {
         let incoming = &mut self.incoming;
@@ -324,9 +327,9 @@ impl Http2 {
             let (payload, rest) = input.split_at(left);
             *input = rest;
             (incoming.frame, incoming.left) = (None, 0);
-            return self.decoder.read(fragment(frame, payload)?).map(Some);
+            return self.decoder.read(part, fragment(frame, payload)?).map(Some);
         }
-        self.take_block_slowly(frame, input)
+        self.take_block_slowly(frame, part, input)
     }
 
     // Cold: blocks in pieces are rare, and their memory is kept.
@@ -334,6 +337,7 @@ impl Http2 {
     fn take_block_slowly(
         &mut self,
         frame: FrameHead,
+        part: Part,
         input: &mut &[u8],
     ) -> Result<Option<Fields>, ProtocolError> {
         let incoming = &mut self.incoming;
@@ -359,7 +363,7 @@ impl Http2 {
         if !frame.has(flag::END_HEADERS) {
             return Ok(None);
         }
-        self.decoder.read(&incoming.block).map(Some)
+        self.decoder.read(part, &incoming.block).map(Some)
     }
 
     /// A header block came: a head, an interim one, or trailers.
@@ -426,7 +430,7 @@ impl Http2 {
             }
             // The table of the peer goes on, whatever became of the stream.
             kind::HEADERS | kind::CONTINUATION => {
-                self.take_block(frame, input)?;
+                self.take_block(frame, Part::Head, input)?;
             }
             kind::SETTINGS if frame.has(flag::ACK) => {}
             kind::SETTINGS => self.take_settings(input)?,

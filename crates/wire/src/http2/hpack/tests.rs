@@ -60,16 +60,18 @@ proptest! {
     /// Blocks that repeat mean what they mean when each is decoded, and leave the same table.
     #[test]
     fn a_block_that_is_remembered_means_the_same(
-        blocks in prop::collection::vec((prop::collection::vec(coded(), 1..5), 1usize..4), 1..12)
+        blocks in prop::collection::vec((prop::collection::vec(coded(), 1..5), 0usize..12), 1..12)
     ) {
         let (mut memory, mut plain) = (Decoder::new(), Decoder::new());
-        for (fields, times) in blocks {
+        // Some come as they came before, and any of them as head or as trailers.
+        for (nth, (fields, again)) in blocks.iter().enumerate() {
+            let fields = blocks[..nth].get(*again).map_or(fields, |(before, _)| before);
             let mut block = Vec::new();
             fields.iter().for_each(|field| put(field, &mut block));
-            for _ in 0..times {
-                plain.memo.length = 0;
-                let expected = plain.read(&block);
-                prop_assert_eq!(memory.read(&block), expected);
+            for part in [Part::Head, Part::Trailers, Part::Head] {
+                plain.memos.iter_mut().for_each(|memo| memo.length = 0);
+                let expected = plain.read(part, &block);
+                prop_assert_eq!(memory.read(part, &block), expected);
                 if expected.is_err() {
                     return Ok(());
                 }
@@ -83,7 +85,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_a_block_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = Decoder::new().read(&bytes);
+        let _ = Decoder::new().read(Part::Head, &bytes);
     }
 }
 
@@ -99,7 +101,7 @@ fn the_responses_of_the_standard_are_read() {
     let cookie = b"\x77\x38foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1";
     let third = [&b"\x88\xc1"[..], &date("22"), b"\xc0\x5a\x04gzip", cookie].concat();
     for (block, status, size) in [(first, 302, 222), (second, 307, 222), (third, 200, 215)] {
-        let fields = decoder.read(&block).unwrap();
+        let fields = decoder.read(Part::Head, &block).unwrap();
         assert_eq!((fields.status, fields.is_malformed), (status, false));
         assert_eq!(decoder.table.size, size, "{status}");
     }
@@ -111,7 +113,7 @@ fn a_field_of_a_response_is_encoded_and_read() {
     for (name, value) in [(":status", "404"), ("content-length", "1234567"), ("x-a", "b")] {
         put_field(name, value.as_bytes(), Secrecy::Open, &mut block);
     }
-    let fields = Decoder::new().read(&block).unwrap();
+    let fields = Decoder::new().read(Part::Head, &block).unwrap();
     let expected = Fields { status: 404, length: Some(1_234_567), bytes: 35, is_malformed: false };
     assert_eq!(fields, expected);
 }
@@ -138,7 +140,7 @@ fn what_a_response_may_not_have_is_malformed() {
         for (name, value) in fields {
             put_field(name, value.as_bytes(), Secrecy::Open, &mut block);
         }
-        Decoder::new().read(&block).unwrap().is_malformed
+        Decoder::new().read(Part::Head, &block).unwrap().is_malformed
     };
     assert!(!read(&ok) && !read(&[("content-length", "5"), ("content-length", "5")]));
     for fields in bad {
@@ -155,7 +157,7 @@ fn what_a_block_refers_to_takes_no_memory() {
     put_string(b"a", &mut block);
     put_string(&[b'0'; 4000], &mut block);
     block.extend(std::iter::repeat_n(0xbe, 16_000));
-    let fields = Decoder::new().read(&block).unwrap();
+    let fields = Decoder::new().read(Part::Head, &block).unwrap();
     assert_eq!(fields.bytes, 16_001 * 4001);
     assert!(size_of::<Decoder>() <= 5 * 1024, "{}", size_of::<Decoder>());
 }
@@ -172,7 +174,11 @@ fn what_cannot_be_read_is_refused() {
         b"\x00\x81\xff\x01a",
     ];
     for block in bad {
-        assert_eq!(Decoder::new().read(block), Err(ProtocolError::BadHeaderBlock), "{block:?}");
+        assert_eq!(
+            Decoder::new().read(Part::Head, block),
+            Err(ProtocolError::BadHeaderBlock),
+            "{block:?}"
+        );
     }
 }
 
@@ -188,8 +194,22 @@ fn a_remembered_block_that_refers_means_what_the_table_has_now() {
     };
     let (mut first, mut block) = (Vec::new(), Vec::new());
     put(&literal(":status", "204"), &mut first);
-    assert_eq!(decoder.read(&first).unwrap().status, 204);
+    assert_eq!(decoder.read(Part::Head, &first).unwrap().status, 204);
     [Coded::Dynamic(0), literal("x", "y")].iter().for_each(|field| put(field, &mut block));
-    assert_eq!(decoder.read(&block).unwrap().status, 204);
-    assert_eq!(decoder.read(&block).unwrap(), Fields { bytes: 4, ..Fields::default() });
+    assert_eq!(decoder.read(Part::Head, &block).unwrap().status, 204);
+    assert_eq!(decoder.read(Part::Head, &block).unwrap(), Fields { bytes: 4, ..Fields::default() });
+}
+
+/// Responses with trailers alternate between two blocks.
+#[test]
+fn heads_and_trailers_are_remembered_side_by_side() {
+    let mut decoder = Decoder::new();
+    let blocks = [(Part::Head, &b"\x88\x54\x01a"[..]), (Part::Trailers, &b"\x00\x01x\x01b"[..])];
+    for (part, block) in blocks {
+        decoder.read(part, block).unwrap();
+    }
+    assert_eq!(
+        decoder.memos.each_ref().map(|memo| &memo.bytes[..memo.length]),
+        blocks.map(|b| b.1)
+    );
 }
