@@ -19,6 +19,7 @@ use model::curve::Curve;
 use model::dist::{ByDist, Dist};
 use model::histogram::{Histogram, Summary};
 use model::load::{Life, Spacing};
+use model::streams::StreamTally;
 use model::tick::{Connections, Counters, Loop, Phase, Starts, TargetTally, Tick, Turnover};
 use rtrb::RingBuffer;
 use std::sync::Arc;
@@ -84,6 +85,10 @@ pub struct Account {
     pub at_least: Summary,
     /// By target: requests of the window and latency of the completed ones; empty with one target.
     pub targets: Vec<(Counters, Summary)>,
+    /// Streams of HTTP/2.
+    pub streams: StreamTally,
+    /// Time from established to the server's settings.
+    pub settings: Summary,
     /// The loop's own account.
     pub accounting: Loop,
     /// What the simulated server saw.
@@ -159,6 +164,7 @@ fn run<D: Driver, S: Session>(
             account.measured += &tick.measured;
             account.unmeasured += &tick.unmeasured;
             account.accounting += &tick.accounting;
+            account.streams += &tick.streams;
             account.connections = tick.connections;
             account.turnover += &tick.turnover;
             account.ticks += 1;
@@ -186,6 +192,7 @@ fn run<D: Driver, S: Session>(
     account.service = sums[Dist::Service].summary(lost);
     account.send_delay = sums[Dist::SendDelay].summary(0);
     account.generator_delay = sums[Dist::GeneratorDelay].summary(0);
+    account.settings = sums[Dist::Settings].summary(0);
     account.at_least = sums[Dist::AtLeast].summary(0);
     account.planned_connect = sums[Dist::PlannedConnect].summary(0);
     account

@@ -425,6 +425,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
         if self.stage == Stage::Measure || until_answered {
             let in_flight_ns = u128::from(self.ledger.in_flight()) * u128::from(passed_ns);
             self.recorder.tick.accounting.in_flight_ns += in_flight_ns;
+            if S::WRITES {
+                self.writes.count(passed_ns, &mut self.recorder.tick.streams);
+            }
         }
         self.counted_until_ns += passed_ns;
     }
@@ -551,7 +554,15 @@ impl<D: Driver, S: Session> Worker<D, S> {
             true => self.writes.connected_ns(slot),
             false => self.driver.connected_ns(slot, at_ns),
         };
+        let before = self.pool.counts().reopened;
         self.pool.opened(slot, connected_ns, &mut self.recorder.tick);
+        if S::WRITES {
+            let took_ns = self.writes.opened(slot, at_ns);
+            self.recorder.tick.histograms[Dist::Settings].record_n(took_ns, 1);
+            if self.pool.counts().reopened > before {
+                self.writes.replaces(slot);
+            }
+        }
         self.end_start(slot, StartEnd::Connected(connected_ns));
         let state = self.pool.state(slot);
         (state.responses, state.blocked) = (0, None);
@@ -590,6 +601,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
         self.places.remove(slot);
         self.samples.leave(slot);
+        if S::WRITES {
+            self.writes.leave(slot);
+        }
         if self.flights.on(slot) > 0 {
             self.lose(slot, cause, now_ns);
         }

@@ -153,16 +153,18 @@ const DEFINITIONS: &[(&str, &str)] = &[
          short: the run was interrupted, or they could not change the result of a trial of a \
          search. planned: the number requested (-n), or in open loop the number due in the \
          window; else null. unsent: planned and never sent, so that planned = sent + unsent. \
-         waited: sent, but without a free slot when they were due. arrived: good responses that \
-         arrived in the window, those to requests of the warm-up included: the count behind rate, \
-         series and per_100ms. early: had a response, with any status, before the kernel had \
-         taken the whole request; their service time ends before the request does. cut: those of \
-         them that are completed although the connection ended before the rest was sent. \
-         retried: sent again because the server had not processed them \
+         waited: sent, but without a free slot when they were due; limited: those of them for \
+         which the server allowed too few streams; renewed: those that waited until a lost \
+         connection was opened again; the others waited for a slot of the load. arrived: good \
+         responses that arrived in the window, those to requests of the warm-up included: the \
+         count behind rate, series and per_100ms. early: had a response, with any status, before \
+         the kernel had taken the whole request; their service time ends before the request does. \
+         cut: those of them that are completed although the connection ended before the rest was \
+         sent. retried: sent again because the server had not processed them \
          (--retry-unprocessed): such a request stays in flight, sent counts it once, its one \
          outcome is that of its last send, its latency and its time-out count from its first \
-         planned or sent instant, and bytes.sent counts every send. All three are absent when \
-         zero.",
+         planned or sent instant, and bytes.sent counts every send. These three, limited and \
+         renewed are absent when zero.",
     ),
     (
         "points[].errors",
@@ -390,6 +392,26 @@ const DEFINITIONS: &[(&str, &str)] = &[
          has ended, or was open at the end. The same number of responses on at least three of \
          them, and on no connection more, is a limit of requests per connection; about the same \
          idle time, of 100 ms or more, is a keep-alive time-out. Absent without any.",
+    ),
+    (
+        "points[].connections.streams",
+        "Streams of HTTP/2, of the level with its warm-up where nothing else is said; absent \
+         without it. limit_min and limit_max: streams that the server allows at once on a \
+         connection (SETTINGS_MAX_CONCURRENT_STREAMS), fewest and most that it said; null for no \
+         limit. window_min: the smallest window for the body of a request that it gave a new \
+         stream (SETTINGS_INITIAL_WINDOW_SIZE), bytes. limited: connections, on average over the \
+         window, that had as many streams as the server allowed and fewer than load.depth. held: \
+         requests, on average over the window, of which a part waited for a window of the server; \
+         held_requests: how many ever did. left: connections that the server left (GOAWAY), by \
+         code; left_after_min and left_after_max: requests on those that it left without an \
+         error. resets: requests whose stream the server reset (RST_STREAM), by code. cancelled: \
+         streams that we reset because their request took too long.",
+    ),
+    (
+        "points[].connections.streams.settings_ns",
+        "From the connection being established, its TLS handshake included, to the server's \
+         settings, the third part of the time that a connection takes to open; connections opened \
+         since the level was ordered.",
     ),
     (
         "points[].stopped",

@@ -19,6 +19,7 @@ use model::fault::Faults;
 use model::histogram::Histogram;
 use model::histogram::sparse::Sparse;
 use model::sample::Caught;
+use model::streams::StreamTally;
 use model::tally::Tally;
 use model::tick::{
     Connections, Counters, Loop, Phase, Starts, StatusCodes, ThreadKind, Tick, Turnover,
@@ -79,6 +80,8 @@ model::tally! {
         pub faults: Faults,
         /// Handshakes and tunnels.
         pub tls: TlsTally,
+        /// Streams of HTTP/2.
+        pub streams: StreamTally,
         /// How the loops spent the interval.
         pub accounting: Loop,
         /// Events.
@@ -118,6 +121,7 @@ impl SparseTick {
                 starts: tick.starts,
                 faults: tick.faults,
                 tls: tick.tls,
+                streams: tick.streams,
                 accounting: tick.accounting,
                 events: tick.events,
             },
@@ -143,6 +147,7 @@ impl SparseTick {
         tick.starts += &counts.starts;
         tick.faults += &counts.faults;
         tick.tls += &counts.tls;
+        tick.streams += &counts.streams;
         tick.accounting += &counts.accounting;
         tick.events += &counts.events;
         tick.codes.merge(&self.codes);

@@ -163,6 +163,7 @@ impl Fixture {
                 unaccounted: 0,
                 waited: 0,
                 limited: 0,
+                renewed: 0,
                 early: 0,
                 cut: 0,
                 unanswered: 0,
@@ -245,6 +246,7 @@ fn connection_info(connections: u32) -> ConnectionInfo {
         faults: BTreeMap::new(),
         connect_ns: latency(count, 50_000),
         handshakes: Handshakes::default(),
+        streams: None,
         requests_each: Spread::default(),
     }
 }

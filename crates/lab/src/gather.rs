@@ -11,6 +11,7 @@ use model::run::count_codes;
 use model::sample::{CAUGHT_MAX, Caught};
 use model::series::{Second, Spread};
 use model::slow::{SLOW_MAX, Slow};
+use model::streams::StreamTally;
 use model::tick::{
     Connections, Counters, Crossed, ErrorClass, Loop, Parts, Phase, Starts, StatusCodes,
     TargetTally, Tick, Turnover,
@@ -78,6 +79,8 @@ pub struct Gathered {
     pub faults: Faults,
     /// Handshakes and tunnels.
     pub tls: TlsTally,
+    /// Streams of HTTP/2.
+    pub streams: StreamTally,
     /// Connections established by each route.
     pub opened_on: Vec<u64>,
     /// Requests of the window by target; empty with one target.
@@ -237,6 +240,7 @@ impl Gathered {
         self.level_loop += &tick.accounting;
         self.faults += &tick.faults;
         self.tls += &tick.tls;
+        self.streams += &tick.streams;
         self.events += &tick.events;
         self.starts += &tick.starts;
         self.crossed += &tick.turnover.crossed;

@@ -39,6 +39,7 @@ pub mod setting;
 mod settled;
 mod setup;
 mod silence;
+mod streams;
 mod tool;
 mod visit;
 mod watch;

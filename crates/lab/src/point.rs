@@ -20,6 +20,7 @@ use model::run::{
 use model::series::{Moments, Second};
 use model::slow::Slowest;
 use model::standing::Standings;
+use model::streams::StreamInfo;
 use model::subject::Subject;
 use model::tick::{Crossed, ErrorClass, Parts};
 use model::tls::ProxyChoice;
@@ -57,7 +58,7 @@ pub(crate) fn make(
         profiled: visit.profiled,
         window_ns,
         stopped: visit.stopped.clone(),
-        connections: connection_info(trial, level, gathered),
+        connections: connection_info(trial, level, (gathered, window_ns)),
         subject: Subject::Requests(None),
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
@@ -236,7 +237,12 @@ fn load_info(trial: &Trial, level: &Level, duration_s: f64) -> LoadInfo {
     }
 }
 
-fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> ConnectionInfo {
+fn connection_info(
+    trial: &Trial,
+    level: &Level,
+    (gathered, window_ns): (&Gathered, (u64, u64)),
+) -> ConnectionInfo {
+    let settings_ns = gathered.histograms[Dist::Settings].summary(0);
     let connections = gathered.connections();
     ConnectionInfo {
         // On a schedule, only as many devices are used as are needed.
@@ -253,6 +259,7 @@ fn connection_info(trial: &Trial, level: &Level, gathered: &Gathered) -> Connect
         crossed: crossed(&gathered.crossed),
         connect_ns: gathered.histograms[Dist::Connect].summary(0),
         handshakes: handshakes(trial, gathered),
+        streams: StreamInfo::of(&gathered.streams, window_ns.1 - window_ns.0, settings_ns),
         requests_each: gathered.requests_each(),
     }
 }

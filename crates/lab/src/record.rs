@@ -10,6 +10,7 @@ use crate::level::LevelContext;
 use crate::mix;
 use crate::preflight::{self, Manners};
 use crate::setting::Setting;
+use crate::streams;
 use crate::visit::Visit;
 use crate::watch::{Watch, lost_notice};
 use engine::job::Job;
@@ -25,7 +26,7 @@ use model::figure::Whose;
 use model::fleet::{AgentPoint, FleetAccount, FleetRecord, Share};
 use model::histogram::Histogram;
 use model::kernel::KernelRecord;
-use model::load::{HttpVersion, Level, Stop, Trial};
+use model::load::{Level, Stop, Trial};
 use model::perturbation::Perturbation;
 use model::profile::ProfileRecord;
 use model::route::Route;
@@ -252,8 +253,7 @@ impl<'a> RunBuilder<'a> {
             stamps: (&self.stamps, watch.far_calendar()),
         };
         let point = making.point(&visit, openings, &observed);
-        let few = few_streams(&point, self.manners.http);
-        for text in [held_back(&point), few].into_iter().flatten() {
+        for text in held_back(&point).into_iter().chain(streams::notices(&point)) {
             self.notice(text, notify);
         }
         if let Some(interim) = interim {
@@ -427,28 +427,6 @@ pub(crate) fn held_back(point: &Point) -> Option<String> {
             point.load.connections
         )
     })
-}
-
-/// The notice about a server that allows fewer streams at once than the load has per connection. In
-/// closed loop every place that is allowed is always taken, unless connections end.
-pub(crate) fn few_streams(point: &Point, http: HttpVersion) -> Option<String> {
-    let InFlight { mean, limit, .. } = point.in_flight;
-    let (load, requests) = (&point.load, &point.requests);
-    let few = format!("the server allows fewer streams at once than -p {}", load.depth);
-    let is_whole = point.errors.values().all(|count| *count == 0);
-    let mean = mean.filter(|mean| *mean < 0.9 * limit as f64 && is_whole);
-    let found = match (mean, requests.limited) {
-        _ if http != HttpVersion::Two => return None,
-        (Some(mean), _) if point.is_closed_loop() && point.connections.reopened == 0 => {
-            let each = mean / f64::from(load.connections);
-            format!(
-                "{mean:.1} of {limit} requests were in flight, {each:.1} on each, because {few}"
-            )
-        }
-        (_, limited @ 1..) => format!("{limited} requests waited, because {few}"),
-        _ => return None,
-    };
-    Some(format!("{} connections: {found}; -c adds connections", load.connections))
 }
 
 /// Sums by address, in the order in which addresses appear.

@@ -37,6 +37,9 @@ crate::named! {
         PlannedConnect = "points[].turnover.starts.connect_ns",
         /// Time of every TLS handshake that succeeded, nanoseconds.
         Handshake = "points[].connections.handshake_ns",
+        /// Time from there to the settings of the server, of every connection of HTTP/2 that was
+        /// opened, nanoseconds.
+        Settings = "points[].connections.streams.settings_ns",
         /// Responses to measured requests per connection, with any status; filled in the last tick
         /// of a load order.
         PerConnection = "points[].connections.requests_each",

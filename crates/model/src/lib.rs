@@ -32,6 +32,7 @@ pub mod sample;
 pub mod search;
 pub mod series;
 pub mod slow;
+pub mod streams;
 pub mod tls;
 pub mod tool;
 

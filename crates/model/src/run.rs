@@ -26,6 +26,7 @@ use crate::search::SearchRecord;
 use crate::series::{Moments, Opening, Second, Spread};
 use crate::slow::Slowest;
 use crate::standing::{Standing, Standings};
+use crate::streams::StreamInfo;
 use crate::subject::Subject;
 use crate::tail::Tail;
 use crate::tick::{Counters, ErrorClass, StatusCodes, TargetTally};
@@ -347,6 +348,9 @@ pub struct ConnectionInfo {
     /// TLS and tunnels.
     #[serde(flatten)]
     pub handshakes: Handshakes,
+    /// Streams of HTTP/2; absent without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamInfo>,
     /// Responses per connection, with any status.
     pub requests_each: Spread,
 }
@@ -493,6 +497,9 @@ pub struct RequestInfo {
     /// Those of them for which the server's limit of streams had left no slot (HTTP/2).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub limited: u64,
+    /// Those of them that waited until a lost connection was opened again (HTTP/2).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub renewed: u64,
     /// Without a response when the drain ended.
     pub unanswered: u64,
     /// Had a response before the kernel had taken the whole request: the server did not read all of
@@ -698,6 +705,7 @@ pub fn count_requests(counters: &Counters) -> RequestInfo {
         unsent: counters.unsent,
         waited: counters.waited,
         limited: counters.limited,
+        renewed: counters.renewed,
         unanswered: counters.unanswered,
         early: counters.early,
         cut: counters.cut_good,

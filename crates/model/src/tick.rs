@@ -10,6 +10,7 @@ use crate::fault::Faults;
 use crate::histogram::Histogram;
 use crate::sample::Caught;
 use crate::slow::Slow;
+use crate::streams::StreamTally;
 use crate::tls::TlsTally;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
@@ -200,6 +201,8 @@ crate::tally! {
         /// Those of them that waited for a connection whose server allows fewer requests at once
         /// than the level has per connection.
         pub limited: u64,
+        /// Those that waited for a connection that had been lost and was opened again; HTTP/2 only.
+        pub renewed: u64,
         /// Responses that came before the kernel had taken the whole request: the server did not
         /// read all of it before it responded. Part of `completed` and `failed`.
         pub early: u64,
@@ -452,6 +455,8 @@ pub struct Tick {
     pub faults: Faults,
     /// Handshakes and tunnels.
     pub tls: TlsTally,
+    /// Streams of HTTP/2.
+    pub streams: StreamTally,
     /// How the loop spent the interval.
     pub accounting: Loop,
     /// Its distributions.
@@ -485,6 +490,7 @@ impl Tick {
         self.warmup_fastest_ns = None;
         self.faults = Faults::default();
         self.tls = TlsTally::default();
+        self.streams = StreamTally::default();
         self.accounting = Loop::default();
         self.turnover = Turnover::default();
         self.starts = Starts::default();

@@ -358,6 +358,7 @@ fn connection_info(connections: u32, completed: u64) -> ConnectionInfo {
         crossed: None,
         connect_ns: distribution(92_000.0, number).summary(0),
         handshakes: Handshakes::default(),
+        streams: None,
         requests_each: Spread {
             min: Some(completed / number * 9 / 10),
             p50: Some(completed / number),

@@ -34,6 +34,7 @@ use self::receive::Incoming;
 use self::streams::{Streams, places};
 use crate::response::{Expect, Outcome, Progress, ProtocolError, Response};
 use crate::session::{RequestId, ResponseOrder, Session, Witness};
+use model::streams::StreamTally;
 use model::tick::Parts;
 use std::ops::Range;
 
@@ -69,6 +70,9 @@ pub struct Http2 {
     /// Bodies that are held back, the oldest first.
     held: Vec<Held>,
     parts: Parts,
+    /// What the peer said of streams, and whether there is any of it, since it was told.
+    news: StreamTally,
+    has_news: bool,
     /// Bytes read that belong to no request, since they were taken.
     stray_bytes: u64,
     /// Bytes of requests that were held back until they were given up, since they were taken.
@@ -87,6 +91,8 @@ struct Held {
     inside: u32,
     flags: u8,
     window: i64,
+    /// A window had no room for it.
+    has_waited: bool,
 }
 
 impl Session for Http2 {
@@ -112,6 +118,8 @@ impl Session for Http2 {
             debts: Vec::with_capacity(256),
             held: Vec::with_capacity(depth as usize),
             parts: Parts::default(),
+            news: StreamTally::default(),
+            has_news: false,
             stray_bytes: 0,
             dropped_bytes: 0,
         }
@@ -134,6 +142,7 @@ impl Session for Http2 {
         self.debts.clear();
         self.held.clear();
         (self.parts, self.stray_bytes, self.dropped_bytes) = (Parts::default(), 0, 0);
+        (self.news, self.has_news) = (StreamTally::default(), false);
         output.extend_from_slice(PREFACE);
         let mut settings = [0; 12];
         settings[1] = frame::setting::ENABLE_PUSH as u8;
@@ -189,6 +198,7 @@ impl Session for Http2 {
                     inside: 0,
                     flags: 0,
                     window: self.window_initial,
+                    has_waited: false,
                 },
                 tape,
                 output,
@@ -207,6 +217,18 @@ impl Session for Http2 {
         self.pay(output);
         if !self.held.is_empty() {
             self.release(tape, output);
+        }
+    }
+
+    #[inline]
+    fn held(&self) -> u32 {
+        self.held.iter().filter(|held| held.has_waited).count() as u32
+    }
+
+    #[inline]
+    fn tell(&mut self, tally: &mut StreamTally) {
+        if std::mem::take(&mut self.has_news) {
+            *tally += &std::mem::take(&mut self.news);
         }
     }
 
@@ -311,6 +333,7 @@ impl Http2 {
     fn write_body(&mut self, mut held: Held, tape: &[u8], output: &mut Vec<u8>) {
         if !held.pour(&mut self.window, tape, output) {
             self.held.push(held);
+            self.count_held();
         }
     }
 
@@ -318,6 +341,24 @@ impl Http2 {
     fn release(&mut self, tape: &[u8], output: &mut Vec<u8>) {
         let window = &mut self.window;
         self.held.retain_mut(|held| !held.pour(window, tape, output));
+        self.count_held();
+    }
+
+    /// Notes which requests wait for a window, each once.
+    fn count_held(&mut self) {
+        let window = self.window;
+        for held in self.held.iter_mut().filter(|held| !held.has_waited) {
+            held.has_waited = window.min(held.window) <= 0;
+            self.news.held += u64::from(held.has_waited);
+            self.has_news |= held.has_waited;
+        }
+    }
+
+    /// Has something to tell.
+    #[cold]
+    fn news(&mut self) -> &mut StreamTally {
+        self.has_news = true;
+        &mut self.news
     }
 
     /// Forgets what is held back of a request, if anything is; true if it was.

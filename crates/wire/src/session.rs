@@ -14,6 +14,7 @@
 //! and [`Session::receive`] consumes the bytes of its response.
 
 use crate::response::{Expect, Outcome, Progress, ProtocolError, Response};
+use model::streams::StreamTally;
 use model::tick::Parts;
 use std::ops::Range;
 
@@ -87,6 +88,16 @@ pub trait Session: Sized {
 
     /// Gives up a request; what must be sent for it is owed. Its place is free afterwards.
     fn cancel(&mut self, _place: u32) {}
+
+    /// Requests of which a part waits for a window of the peer.
+    #[inline]
+    fn held(&self) -> u32 {
+        0
+    }
+
+    /// Adds what the peer said of streams and of leaving since it was last asked.
+    #[inline]
+    fn tell(&mut self, _tally: &mut StreamTally) {}
 
     /// Bytes of requests that the peer has not allowed yet.
     fn held_bytes(&self) -> u64 {

@@ -112,6 +112,11 @@ fn streams_are_counted_as_the_server_counts_them() {
             assert_eq!(count(point, "/requests/completed"), 3000, "{driver}");
             assert_eq!(count(point, "/status/2xx"), 3000, "{driver}");
             assert_eq!(count(point, "/connections/reopened"), 0, "{driver}");
+            let streams = &point["connections"]["streams"];
+            assert_eq!((count(streams, "/limit_min"), count(streams, "/limit_max")), (5, 5));
+            assert_eq!(count(streams, "/settings_ns/count"), 3, "{streams}");
+            let held = if more.is_empty() { 0 } else { 3000 };
+            assert_eq!(count(streams, "/held_requests"), held, "{streams}");
             let notices = record["notices"].to_string();
             assert!(notices.contains("fewer streams at once than -p 16"), "{notices}");
             assert_eq!(seen.requests.load(Ordering::Relaxed), 3000, "{driver}");
@@ -139,6 +144,14 @@ fn a_server_that_leaves_connections_is_asked_on_the_next_ones() {
         assert_eq!((completed + failed, failed), (3000, refused), "{driver}: {point}");
         assert_eq!(seen.requests.load(Ordering::Relaxed), completed, "{driver}");
         assert!(reopened >= completed / 100 - 3, "{driver}: {reopened} of {completed}");
+        let streams = &point["connections"]["streams"];
+        let left = count(streams, "/left/NO_ERROR");
+        assert!((reopened..=reopened + 3).contains(&left), "{driver}: {left} {reopened}");
+        for most in ["/left_after_min", "/left_after_max"] {
+            assert_eq!(count(streams, most), 100, "{driver}: {streams}");
+        }
+        let notices = record["notices"].to_string();
+        assert!(notices.contains("(GOAWAY: NO_ERROR"), "{notices}");
     }
 }
 

@@ -10,6 +10,7 @@
 //! Hot: runs for every request of an open loop.
 
 use super::level::{Counting, Window};
+use super::writes::Lack;
 use super::{Stage, Worker};
 use crate::driver::{Driver, SlotId};
 use crate::job::Pace;
@@ -273,8 +274,11 @@ impl<D: Driver, S: Session> Worker<D, S> {
             let has_waited = due_since_ns > due_ns;
             tick.measured.waited += u64::from(has_waited);
             if S::WRITES && has_waited {
-                let allowed = self.pool.state_of(slot).session.capacity();
-                tick.measured.limited += u64::from(allowed < self.depth);
+                match self.lack(slot, due_ns) {
+                    Lack::Slots => {}
+                    Lack::Streams => self.recorder.tick.measured.limited += 1,
+                    Lack::Connections => self.recorder.tick.measured.renewed += 1,
+                }
             }
         }
         self.count_in_flight(now_ns);

@@ -125,6 +125,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
         if S::WRITES {
             books.tick.accounting.stray_bytes += state.session.take_stray();
+            state.session.tell(&mut books.tick.streams);
         }
         if let Some(early) = early {
             self.count_early(slot, early);

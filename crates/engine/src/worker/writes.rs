@@ -6,6 +6,9 @@
 //! when no send is under way; failures of requests that are cancelled.
 //! Never: which request leaves when, or a protocol of its own.
 //!
+//! What holds a connection up is noted whenever it may have changed: bodies that wait for a window
+//! of the peer, and as many streams as the peer allows.
+//!
 //! A connection counts as open when its peer has greeted. A request that takes too long is
 //! cancelled alone, if its connection has shown life since, and not more often than servers bear:
 //! some end connections for it (200 in 30 s for Netty).
@@ -15,6 +18,8 @@
 use super::{Cause, Worker};
 use crate::driver::{Ahead, Driver, Sending, SlotId};
 use crate::flight::Batch;
+use crate::pool::Link;
+use model::streams::StreamTally;
 use model::tick::ErrorClass;
 use std::ops::Range;
 use wire::session::{RequestId, Session};
@@ -28,15 +33,31 @@ const OUTBOX_BYTES: usize = 1024;
 /// What is kept of each connection of such a protocol.
 #[derive(Debug, Clone, Copy)]
 struct Line {
-    /// When it was established, before any greeting.
+    /// When it was established, before any handshake and greeting.
     connected_ns: u64,
+    /// When we greeted, and when the peer had.
+    greeted_ns: (u64, u64),
+    /// It replaces one that was lost.
+    is_again: bool,
     /// What was sent before what the outbox has now; `None` while that has no request.
     ahead: Option<Ahead>,
     /// Cancelled requests, and since when they are counted.
     cancels: (u32, u64),
+    /// Requests of which a part waits for a window of the peer.
+    held: u32,
+    /// It has as many streams as the peer allows, and fewer than the load has.
+    is_limited: bool,
 }
 
-const FRESH: Line = Line { connected_ns: 0, ahead: None, cancels: (0, 0) };
+const FRESH: Line = Line {
+    connected_ns: 0,
+    greeted_ns: (0, 0),
+    is_again: false,
+    ahead: None,
+    cancels: (0, 0),
+    held: 0,
+    is_limited: false,
+};
 
 /// See the module.
 #[derive(Debug)]
@@ -44,13 +65,62 @@ pub(super) struct Writes {
     lines: Vec<Line>,
     /// Slots with requests in the outbox that are not sent.
     waiting: Vec<SlotId>,
+    /// All that are held, and all connections that are limited.
+    held: u64,
+    limited: u64,
+}
+
+/// Why a request found no slot when it was due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// All slots were in use.
+    Slots,
+    /// The peer allows fewer streams than there are slots.
+    Streams,
+    /// A connection was lost, and opened again.
+    Connections,
 }
 
 impl Writes {
     /// Takes memory for `slots` connections.
     pub fn new(slots: u32) -> Self {
         let waiting = Vec::with_capacity(slots as usize);
-        Self { lines: vec![FRESH; slots as usize], waiting }
+        Self { lines: vec![FRESH; slots as usize], waiting, held: 0, limited: 0 }
+    }
+
+    /// Notes what holds up a connection now.
+    #[inline]
+    fn note(&mut self, slot: SlotId, (held, is_limited): (u32, bool)) {
+        let line = &mut self.lines[slot as usize];
+        if (held, is_limited) != (line.held, line.is_limited) {
+            self.held = self.held + u64::from(held) - u64::from(line.held);
+            self.limited = self.limited + u64::from(is_limited) - u64::from(line.is_limited);
+            (line.held, line.is_limited) = (held, is_limited);
+        }
+    }
+
+    /// Adds what held connections up for some time.
+    #[inline]
+    pub fn count(&self, passed_ns: u64, tally: &mut StreamTally) {
+        tally.held_ns += self.held * passed_ns;
+        tally.limited_ns += self.limited * passed_ns;
+    }
+
+    /// A connection is gone.
+    pub fn leave(&mut self, slot: SlotId) {
+        self.note(slot, (0, false));
+    }
+
+    /// The peer has greeted on a connection; returns how long that took.
+    pub fn opened(&mut self, slot: SlotId, at_ns: u64) -> u64 {
+        let line = &mut self.lines[slot as usize];
+        line.greeted_ns.1 = at_ns;
+        at_ns.saturating_sub(line.greeted_ns.0)
+    }
+
+    /// A connection replaces one that was lost.
+    pub fn replaces(&mut self, slot: SlotId) {
+        self.lines[slot as usize].is_again = true;
     }
 
     /// When a connection was established.
@@ -64,7 +134,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// A connection is established: says what comes before requests.
     pub(super) fn greet(&mut self, slot: SlotId, at_ns: u64) {
         let connected_ns = self.driver.connected_ns(slot, at_ns);
-        self.writes.lines[slot as usize] = Line { connected_ns, ..FRESH };
+        self.writes.leave(slot);
+        let greeted_ns = (at_ns, 0);
+        self.writes.lines[slot as usize] = Line { connected_ns, greeted_ns, ..FRESH };
         let state = self.pool.state(slot);
         let outbox = self.driver.outbox(slot);
         outbox.reserve(OUTBOX_BYTES);
@@ -115,9 +187,21 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// Sends what a connection has to say, unless a send is under way.
+    /// Sends what a connection has to say, unless a send is under way, and notes what holds it up.
     #[inline]
     pub(super) fn flush(&mut self, slot: SlotId) {
+        self.send_outbox(slot);
+        let session = &mut self.pool.state(slot).session;
+        session.tell(&mut self.recorder.tick.streams);
+        let allowed = session.capacity();
+        let (held, may_send) = (session.held(), !session.is_leaving());
+        let is_full = allowed < self.depth && self.flights.on(slot) >= allowed;
+        let is_limited = is_full && may_send && self.pool.link(slot) == Link::Open;
+        self.writes.note(slot, (held, is_limited));
+    }
+
+    #[inline]
+    fn send_outbox(&mut self, slot: SlotId) {
         let state = self.pool.state(slot);
         let ahead = self.writes.lines[slot as usize].ahead;
         if state.sending || ahead.is_none() && !state.session.is_owing() {
@@ -134,6 +218,17 @@ impl<D: Driver, S: Session> Worker<D, S> {
         state.sending = self.driver.send_outbox(slot, ahead) == Sending::Underway;
     }
 
+    /// Why a request that was due at `due_ns` had to wait for this connection.
+    #[inline]
+    pub(super) fn lack(&self, slot: SlotId, due_ns: u64) -> Lack {
+        let line = &self.writes.lines[slot as usize];
+        if line.is_again && line.greeted_ns.1 > due_ns {
+            return Lack::Connections;
+        }
+        let allowed = self.pool.state_of(slot).session.capacity();
+        if allowed < self.depth { Lack::Streams } else { Lack::Slots }
+    }
+
     /// Gives up the requests of a connection that took too long, or the connection.
     #[cold]
     pub(super) fn cancel_overdue(&mut self, slot: SlotId, now_ns: u64) {
@@ -147,6 +242,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 return self.abandon(slot, Cause::Failure(ErrorClass::Timeout), now_ns);
             }
             self.pool.state(slot).session.cancel(place);
+            self.recorder.tick.streams.cancelled += 1;
             self.flights.land(slot, request, 1, batch.position);
             self.give_up(slot, batch, ErrorClass::Timeout, now_ns);
         }

@@ -168,7 +168,8 @@ fn assert_divided(account: &Account, context: &str) {
     let mut whole = account.measured;
     whole.errors = sum.errors;
     // Nor do counts of the schedule; what responses consist of is counted for the whole alone.
-    (whole.unsent, whole.waited, whole.limited, whole.parts) = (0, 0, 0, sum.parts);
+    (whole.unsent, whole.waited, whole.limited, whole.renewed) = (0, 0, 0, 0);
+    whole.parts = sum.parts;
     // A request that is sent again belongs to its target once.
     assert!(whole.bytes_sent == sum.bytes_sent || whole.retried > 0, "{context}: bytes of targets");
     (whole.retried, whole.bytes_sent) = (0, sum.bytes_sent);

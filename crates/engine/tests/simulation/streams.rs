@@ -6,6 +6,7 @@ use engine::job::Job;
 use engine::simulate::{Account, Level, simulate_streams};
 use model::check::{Check, Checks};
 use model::load::{Request, Spacing};
+use model::streams::{NO_LIMIT, StreamCode};
 use model::tick::{Counters, ErrorClass, Turnover};
 use wire::http2::Scheme;
 use wire::tape::Tape;
@@ -56,6 +57,11 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     let crossed = sum(|of| of.errors.get(ErrorClass::Timeout) + of.unanswered);
     let accounted = completed + crossed + sum(|of| of.mismatches.sum());
     assert!(accounted >= account.witness.good_responses, "{context}: a response was lost");
+    assert_eq!(account.settings.count, established, "{context}: settings");
+    let resets = account.streams.resets;
+    let refused = resets.get(StreamCode::Refused);
+    assert!(sum(|of| of.errors.get(ErrorClass::Aborted)) <= resets.sum() - refused, "{context}");
+    assert!(sum(|of| of.limited + of.renewed) <= sum(|of| of.waited), "{context}: waits");
     if level.rate.is_some() && level.life.hold.is_none() {
         let Counters { sent, completed, unsent, unanswered, errors, .. } = account.measured;
         assert_eq!(account.service.count, completed, "{context}: service");
@@ -136,8 +142,42 @@ fn a_request_that_the_limit_holds_up_waits_in_the_schedule() {
     assert!(account.generator_delay.max < Some(5_000), "{:?}", account.generator_delay);
     assert!(account.service.max < Some(3 * MS), "{:?}", account.service);
     assert!(account.latency.mean > Some(20 * MS), "from the plan: {:?}", account.latency);
+    assert_eq!(account.streams.limits, (2, 2));
+    // The only connection, all of the time but the first requests.
+    assert!(account.streams.limited_ns > 95 * MS, "{:?}", account.streams);
     let free = run(1, level, steady());
     assert_eq!((free.measured.unsent, free.measured.limited), (0, 0), "{:?}", free.measured);
+    assert_eq!((free.streams.limits, free.streams.limited_ns), ((NO_LIMIT, NO_LIMIT), 0));
+}
+
+/// A server that leaves its only connection: what is due meanwhile waits for the next one.
+#[test]
+fn a_request_that_waits_for_a_connection_to_be_opened_again_is_counted_so() {
+    let faults = StreamFaults { goaway: 10, ..steady() };
+    let level = Level { rate: Some((4_000.0, Spacing::Fixed)), ..level(1, 50) };
+    let account = run(3, level, faults);
+    assert_conserved(&account, &level, "renewed");
+    let Counters { waited, renewed, limited, .. } = account.measured;
+    assert!(renewed > 2 && waited == renewed && limited == 0, "{:?}", account.measured);
+}
+
+#[test]
+fn what_a_server_ends_is_counted_by_code() {
+    let faults = StreamFaults { goaway: 5, refuses: 20, resets: 20, ..steady() };
+    let level = Level { warmup_ns: 0, ..level(3, 8) };
+    let account = run(7, level, faults);
+    assert_conserved(&account, &level, "codes");
+    let (streams, errors) = (account.streams, account.measured.errors);
+    let [refused, internal] =
+        [StreamCode::Refused, StreamCode::Internal].map(|code| streams.resets.get(code));
+    assert!(refused > 5 && streams.resets.sum() == refused + internal, "{streams:?}");
+    assert_eq!(internal, errors.get(ErrorClass::Aborted), "{errors:?}");
+    assert!(refused <= errors.get(ErrorClass::Refused), "those of GOAWAY are refused too");
+    let left = streams.left.get(StreamCode::NoError);
+    assert!(left > 3 && streams.left.sum() == left, "{streams:?}");
+    assert!(left <= account.turnover.closed_by_us + account.turnover.closed_by_peer + 3);
+    let (least, most) = streams.left_after;
+    assert!(1 <= least && least < most && most < account.witness.requests, "{streams:?}");
 }
 
 #[test]
@@ -161,6 +201,7 @@ fn a_request_that_takes_too_long_is_cancelled_alone() {
     assert_conserved(&account, &level, "cancel");
     let Counters { sent, completed, failed, errors, .. } = account.measured;
     let late = errors.get(ErrorClass::Timeout);
+    assert_eq!(account.streams.cancelled, late);
     assert!((1..=5).contains(&late) && failed == late && sent == completed + late, "{errors:?}");
     assert_eq!(account.turnover.established, 1, "the connection goes on");
     // More of them than a server bears: the connection is closed.
@@ -186,11 +227,21 @@ fn a_body_larger_than_the_window_leaves_in_parts() {
     for window in [(1, 1), (700, 700), (1 << 20, 1 << 20)] {
         let faults = StreamFaults { window, ..steady() };
         let level = Level { budget: Some(40), warmup_ns: 0, drain_ns: 40 * MS, ..level(2, 4) };
-        let bodies = if window.0 == 1 { 30 } else { 40_000 };
+        // Those of the last fit into the window of the connection, too.
+        let bodies = match window.0 {
+            1 => 30,
+            700 => 40_000,
+            _ => 5_000,
+        };
         let patient = Job { timeout_ns: 500 * MS, ..job(5, &level, &[bodies]) };
         let account = simulate_streams(&patient, level, faults);
         assert_conserved(&account, &level, "windows");
         assert_eq!((account.measured.completed, account.measured.bytes_untaken), (40, 0));
+        let streams = account.streams;
+        let has_waited = window.0 < bodies as u64;
+        let held = (streams.held > 0, streams.held_ns > 0);
+        assert_eq!(held, (has_waited, has_waited), "{streams:?}");
+        assert!(streams.held <= 40, "each once: {streams:?}");
     }
 }
 

@@ -2,10 +2,12 @@
 
 use super::*;
 use crate::gather::WindowEnds;
-use crate::record::{few_streams, held_back};
+use crate::record::held_back;
+use crate::streams::notices;
 use model::dist::Dist;
-use model::load::{HttpVersion, Spacing};
+use model::load::Spacing;
 use model::run::Outcome;
+use model::streams::StreamCode;
 use model::tick::{Phase, Tick};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -90,25 +92,53 @@ fn an_open_loop_counts_what_was_due() {
     assert_eq!(point.series[1].asked_rate, Some(1002.5));
 }
 
-#[test]
-fn a_limit_of_streams_below_the_depth_is_said_where_it_shows() {
+/// What a run says about the streams of a point.
+fn said(level: &Level, change: impl Fn(&mut Gathered)) -> Vec<String> {
     let mut visit = visit();
-    let point = |level: &Level, visit: &Visit| make(&trial(), level, 1, visit, &nothing_seen());
-    let two = |level: &Level, visit: &Visit| few_streams(&point(level, visit), HttpVersion::Two);
-    let text = two(&closed(), &visit).unwrap();
-    assert!(text.starts_with("3 connections: 4.0 of 6 requests were in flight, 1.3 on"), "{text}");
-    assert!(text.contains("than -p 2;"), "{text}");
-    assert_eq!(few_streams(&point(&closed(), &visit), HttpVersion::One), None);
-    let mut left = point(&closed(), &visit);
-    left.connections.reopened = 1;
-    assert_eq!(few_streams(&left, HttpVersion::Two), None, "a connection that ends has none");
-    assert_eq!(two(&Level { depth: 1, ..closed() }, &visit), None, "full");
-    assert_eq!(two(&open(), &visit), None, "none waited for it");
-    visit.gathered.measured.limited = 7;
-    assert!(two(&open(), &visit).unwrap().contains(": 7 requests waited"));
-    visit.gathered.measured.limited = 0;
-    visit.gathered.measured.errors.add(ErrorClass::Reset, 1);
-    assert_eq!(two(&closed(), &visit), None, "connections failed");
+    change(&mut visit.gathered);
+    notices(&make(&trial(), level, 1, &visit, &nothing_seen())).collect()
+}
+
+#[test]
+fn a_limit_of_streams_below_the_depth_is_said_where_it_holds_requests_up() {
+    let limited = |connections: u64| {
+        move |gathered: &mut Gathered| {
+            gathered.streams.allow(1, 65_535);
+            gathered.streams.limited_ns = connections * 2 * SECOND_NS;
+        }
+    };
+    let text = said(&closed(), limited(3)).join("");
+    assert!(text.starts_with("3 connections: 3.0 of them had as many streams as"), "{text}");
+    assert!(text.contains("fewer streams at once than -p 2: 1 on each; -c adds"), "{text}");
+    assert_eq!(said(&closed(), limited(0)), [""; 0], "never at it");
+    assert_eq!(said(&Level { depth: 1, ..closed() }, limited(3)), [""; 0], "-p is no more");
+    assert_eq!(said(&open(), limited(3)), [""; 0], "none waited for it");
+    let waited = |gathered: &mut Gathered| {
+        limited(3)(gathered);
+        gathered.measured.limited = 7;
+    };
+    assert!(said(&open(), waited)[0].contains(": 7 requests waited"));
+    assert_eq!(said(&closed(), |_| {}), [""; 0], "HTTP/1.1");
+}
+
+#[test]
+fn what_a_server_ends_is_said_by_code() {
+    let texts = said(&closed(), |gathered| {
+        let streams = &mut gathered.streams;
+        streams.allow(100, 65_535);
+        streams.leave(StreamCode::NoError, 1000);
+        streams.leave(StreamCode::NoError, 998);
+        streams.leave(StreamCode::EnhanceYourCalm, 5);
+        streams.resets.add(StreamCode::Refused, 3);
+        streams.held_ns = 3 * SECOND_NS;
+        gathered.measured.renewed = 4;
+    });
+    let windows = "3 connections: 1.5 requests waited to send the rest of their body, because the \
+                   windows of the server were full";
+    let left = "3 connections: the server left connections (GOAWAY: ENHANCE_YOUR_CALM 1, NO_ERROR \
+                2), after 998 to 1000 requests, and reset streams (RST_STREAM: REFUSED_STREAM 3); \
+                4 requests waited for such a connection to be opened again";
+    assert_eq!(texts, [windows, left]);
 }
 
 #[test]

@@ -94,6 +94,14 @@ const MEASURES: &[Measure] = &[
             times.filter(|summary| summary.count > 0)
         },
     },
+    Measure {
+        name: "settings",
+        meaning: "from connected, TLS included, to the server's settings (HTTP/2)",
+        pick: |point| {
+            let times = point.connections.streams.as_ref().map(|streams| &streams.settings_ns);
+            times.filter(|summary| summary.count > 0)
+        },
+    },
 ];
 
 /// The measure that has standings.

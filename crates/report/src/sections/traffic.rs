@@ -47,6 +47,8 @@ fn connections(run: &Run, points: &[&Point]) -> Table {
     let shown = |title: &&str| has_requests || *title != "served";
     columns.extend(counted.into_iter().filter(shown).map(Column::numbers));
     columns.extend(["p50 to connect", "max to connect"].map(|t| Column::numbers(t).rank(2)));
+    let has_streams = points.iter().any(|point| point.connections.streams.is_some());
+    columns.extend(has_streams.then(|| Column::numbers("p50 to settings").rank(2)));
     let spread = ["min reqs each", "p50 reqs each", "max reqs each"];
     if has_requests {
         columns.extend(spread.map(|title| Column::numbers(title).rank(1)));
@@ -59,6 +61,8 @@ fn connections(run: &Run, points: &[&Point]) -> Table {
         cells.extend(has_requests.then(|| count(connections.served)));
         cells.extend([connections.failed, connections.reopened].map(count));
         cells.extend([connections.connect_ns.p50, connections.connect_ns.max].map(ns));
+        let settings_ns = connections.streams.as_ref().and_then(|streams| streams.settings_ns.p50);
+        cells.extend(has_streams.then(|| ns(settings_ns)));
         let each = &connections.requests_each;
         let each = [each.min, each.p50, each.max].map(|number| or_dash(number, count));
         cells.extend(has_requests.then_some(each).into_iter().flatten());

@@ -12,6 +12,7 @@ use super::{Http2, REFILL_AT};
 use crate::http1::HEAD_BYTES_MAX;
 use crate::response::{Expect, Outcome, ProtocolError, Response};
 use crate::session::{RequestId, Witness};
+use model::streams::StreamCode;
 
 /// Bytes that are read together, at most.
 const UNIT_MAX: usize = HEAD_BYTES;
@@ -257,6 +258,7 @@ impl Http2 {
                 self.incoming.frame = None;
                 self.streams.remove(place);
                 self.drop_rest(place);
+                self.news().resets.add(StreamCode::of(code), 1);
                 let is_refused = code == code::REFUSED_STREAM;
                 Ok(Some(if is_refused { Outcome::Refused } else { Outcome::Abandoned }))
             }
@@ -487,6 +489,8 @@ impl Http2 {
 
     fn end_settings(&mut self) -> Result<(), ProtocolError> {
         self.is_ready = true;
+        let (limit, window) = (u64::from(self.limit), self.window_initial as u64);
+        self.news().allow(limit, window);
         self.owe(kind::SETTINGS, flag::ACK, 0, &[]);
         if self.is_flooded() { Err(ProtocolError::BadFrame) } else { Ok(()) }
     }
@@ -505,7 +509,12 @@ impl Http2 {
             self.incoming.left -= 8;
             self.incoming.is_passed = true;
             let last = u32::from_be_bytes([unit[0], unit[1], unit[2], unit[3]]) & WINDOW_MAX;
-            self.is_leaving = true;
+            // A peer may first announce to leave, and then after which stream.
+            if !std::mem::replace(&mut self.is_leaving, true) {
+                let number = u32::from_be_bytes([unit[4], unit[5], unit[6], unit[7]]);
+                let processed = last.min(self.next_id.saturating_sub(2)).div_ceil(2);
+                self.news().leave(StreamCode::of(number), u64::from(processed));
+            }
             self.refused_above = self.streams.above(last).map(|_| last);
         }
         self.pass(input);
