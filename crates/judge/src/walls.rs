@@ -42,6 +42,7 @@ mod pauses;
 mod provider_limit;
 mod receive_backlog;
 mod receive_cpu;
+mod renewal;
 mod round_trip;
 mod server_cpu;
 mod server_files;
@@ -55,6 +56,9 @@ mod softirq_budget;
 mod spinning;
 mod stolen_cpu;
 mod storage;
+mod stream_defence;
+mod stream_limit;
+mod stream_window;
 mod syn_queue;
 mod uneven_load;
 mod unsteady;
@@ -88,7 +92,7 @@ use model::perturbation::Resource;
 use model::step::Step;
 use model::verdict::Evidence;
 use model::wall::{Side, WallId};
-use predicts::{CLIENT_CPU, CLIENT_LOOPS, OTHER_SIDE};
+use predicts::{CLIENT_CPU, CLIENT_LOOPS, CONNECTIONS, OTHER_SIDE};
 
 /// Kinds of evidence. Ten figures of one kind are not ten witnesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -397,6 +401,10 @@ pub const SERVER: WallGroup = WallGroup {
 /// What the application waits for while nothing is busy.
 pub const APPLICATION: WallGroup = WallGroup {
     walls: &[
+        wall!(A14, stream_defence).needs(Needs::Engine),
+        wall!(A13, renewal).needs(Needs::Engine),
+        wall!(A12, stream_window).needs(Needs::Engine).predicts(CONNECTIONS),
+        wall!(A11, stream_limit).needs(Needs::Engine).predicts(CONNECTIONS),
         wall!(A3, downstream).predicts(SOMETHING_WAITS),
         wall!(A8, short_connections).needs(Needs::Engine),
         wall!(A6, storage),

@@ -6,11 +6,12 @@ use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use model::tick::ErrorClass;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use wire::http1::Http1;
+use wire::http2::{Asked, Peer, Said, respond, say};
 use wire::session::{Ending, Reply};
 use wire::tape::Tape;
 
@@ -54,12 +55,23 @@ impl Inbox {
     }
 }
 
+/// One connection of HTTP/2.
+#[derive(Default)]
+struct Line {
+    outbox: Vec<u8>,
+    peer: Peer,
+    /// The request of the account on each stream, and the streams of the requests.
+    entries: BTreeMap<u32, u32>,
+    streams: BTreeMap<u32, u32>,
+}
+
 /// See the module.
 pub(super) struct Wired {
     post: Rc<Post>,
     index: u32,
     tape: Arc<Tape>,
     generations: Vec<u32>,
+    lines: Vec<Line>,
     /// When the current sleep was due to end.
     woken: Rc<Cell<Option<u64>>>,
     due: VecDeque<(Wire, Delivery)>,
@@ -82,6 +94,7 @@ impl Wired {
             index,
             tape,
             generations: vec![0; slots as usize],
+            lines: (0..slots).map(|_| Line::default()).collect(),
             woken,
             due: VecDeque::new(),
             at_ns: 0,
@@ -101,6 +114,59 @@ impl Wired {
 
     fn wire(&self, slot: SlotId) -> Wire {
         Wire { worker: self.index, slot, generation: self.generations[slot as usize] }
+    }
+
+    /// The server receives what a session wrote. The parts of a body that come are gone from its
+    /// windows, which it gives back at once.
+    fn hear(&mut self, slot: SlotId, asked: Asked) {
+        let (now_ns, end) = (self.now_ns(), self.wire(slot));
+        let mut serving = self.post.serving.borrow_mut();
+        let back_ns = now_ns + 2 * serving.plan.path_ns;
+        let reply = |delivery| {
+            self.post.inboxes.borrow_mut()[self.index as usize].push(back_ns, end, delivery);
+        };
+        let line = &mut self.lines[slot as usize];
+        let whole = match asked {
+            Asked::Settings { .. } => {
+                reply(Delivery::Settings);
+                None
+            }
+            Asked::Head { stream, ends, .. } => {
+                let entry = serving.begin_request(now_ns, end);
+                line.entries.insert(stream, entry);
+                line.streams.insert(entry, stream);
+                ends.then_some(entry)
+            }
+            Asked::Body { stream, bytes, ends } => {
+                reply(Delivery::Window { stream, more: bytes });
+                line.entries.get(&stream).copied().filter(|_| ends)
+            }
+            _ => None,
+        };
+        whole.into_iter().for_each(|entry| serving.end_request(now_ns, end, entry));
+    }
+
+    /// Writes what the server says about streams.
+    fn say(&mut self, slot: SlotId, delivery: Delivery) {
+        let line = &self.lines[slot as usize];
+        let said = match delivery {
+            Delivery::Window { stream, more } => {
+                say(&Said::Window { stream: 0, more }, &mut self.text);
+                Said::Window { stream, more }
+            }
+            Delivery::Leave(entry) => {
+                let last = line.streams.get(&entry).copied().unwrap_or(0);
+                Said::Goaway { last, code: 0 }
+            }
+            _ => {
+                let plan = self.post.serving.borrow().plan.streams.expect("it speaks HTTP/2");
+                let streams = Some(plan.limit).filter(|limit| *limit > 0);
+                let window = Some(plan.window);
+                say(&Said::Settings { streams, window }, &mut self.text);
+                Said::Acknowledged
+            }
+        };
+        say(&said, &mut self.text);
     }
 
     /// Writes part `nth` of `of` parts of a response.
@@ -132,11 +198,30 @@ impl Wired {
                 if nth + 1 == of {
                     self.take(Some(entry));
                 }
-                self.write(status, (nth, of), closes);
-                let buffer = Buffer { id: 0, length: self.part.len() as u32 };
-                Event::Received { slot, at_ns, buffer }
+                match self.lines[slot as usize].streams.remove(&entry) {
+                    Some(stream) => {
+                        self.text.clear();
+                        let (fields, ending) = (&[][..], Ending::Length);
+                        let reply = Reply { status, reason: "", fields, ending, body: BODY };
+                        respond(stream, &reply, &mut self.text);
+                        self.part = 0..self.text.len();
+                    }
+                    None => self.write(status, (nth, of), closes),
+                }
+                self.received(slot)
+            }
+            Delivery::Settings | Delivery::Window { .. } | Delivery::Leave(_) => {
+                self.text.clear();
+                self.say(slot, delivery);
+                self.part = 0..self.text.len();
+                self.received(slot)
             }
         }
+    }
+
+    fn received(&self, slot: SlotId) -> Event {
+        let buffer = Buffer { id: 0, length: self.part.len() as u32 };
+        Event::Received { slot, at_ns: self.at_ns, buffer }
     }
 
     /// The worker has received the outcome of a request.
@@ -173,7 +258,23 @@ impl Driver for Wired {
         Sending::Done
     }
 
+    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
+        &mut self.lines[slot as usize].outbox
+    }
+
+    fn send_outbox(&mut self, slot: SlotId, _ahead: Ahead) -> Sending {
+        let line = &mut self.lines[slot as usize];
+        let (bytes, mut peer) = (std::mem::take(&mut line.outbox), std::mem::take(&mut line.peer));
+        let mut all = Vec::new();
+        peer.take(&bytes, |asked| all.push(asked));
+        self.lines[slot as usize].peer = peer;
+        all.into_iter().for_each(|asked| self.hear(slot, asked));
+        self.pulse(Pulse::send);
+        Sending::Done
+    }
+
     fn close(&mut self, slot: SlotId) {
+        self.lines[slot as usize] = Line::default();
         let generation = &mut self.generations[slot as usize];
         *generation = generation.wrapping_add(1);
     }

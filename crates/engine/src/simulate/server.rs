@@ -6,7 +6,7 @@
 
 use model::random::Random;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 /// How long a request keeps a server busy.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -116,6 +116,17 @@ impl Halts {
     }
 }
 
+/// What a server that speaks HTTP/2 does about streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamPlan {
+    /// Streams that it allows at once on a connection; 0 for no limit.
+    pub limit: u32,
+    /// Window for the body of a request, bytes, which it gives back as the bytes come.
+    pub window: u32,
+    /// Requests on a connection before the server leaves it; 0 for no limit.
+    pub leaves_after: u32,
+}
+
 /// A model of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
@@ -140,6 +151,8 @@ pub struct Server {
     pub resets: f64,
     /// Responses on a connection before the server closes it; 0 is no limit.
     pub closes_after: u32,
+    /// What it does about streams; absent for HTTP/1.1.
+    pub streams: Option<StreamPlan>,
     /// When it halts.
     pub halts: Halts,
     /// It works at this share of its speed for this long from its first request.
@@ -170,6 +183,7 @@ impl Server {
             fails: (0.0, 500),
             resets: 0.0,
             closes_after: 0,
+            streams: None,
             halts: Halts::default(),
             slow_start: None,
             dies_ns: None,
@@ -235,6 +249,15 @@ pub(super) enum Delivery {
     },
     Closed,
     Reset(Option<u32>),
+    /// The server's settings of HTTP/2.
+    Settings,
+    /// It gives back so much of the windows of the connection and of a stream.
+    Window {
+        stream: u32,
+        more: u32,
+    },
+    /// It takes this request of the account, and none after it.
+    Leave(u32),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -257,6 +280,11 @@ struct AcceptedConnection {
     /// Requests behind the one being served: responses go back in order.
     behind: VecDeque<u32>,
     at_work: Option<u32>,
+    /// Requests that have no response, where responses come in any order.
+    streams: BTreeSet<u32>,
+    /// Requests that came, and whether the server takes no more of them.
+    came: u32,
+    is_left: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -368,11 +396,22 @@ impl Serving {
 
     /// A worker sends a request; returns the number of its entry.
     pub fn send(&mut self, now_ns: u64, end: End) -> u32 {
+        let entry = self.begin_request(now_ns, end);
+        self.end_request(now_ns, end, entry);
+        entry
+    }
+
+    /// A worker sends the head of a request; returns the number of its entry.
+    pub fn begin_request(&mut self, now_ns: u64, end: End) -> u32 {
         let (from, fate) = ((end.worker, end.slot), RequestFate::Pending);
         let entry = self.account.len() as u32;
         self.account.push(Entry { from, sent_ns: now_ns, back_ns: 0, taken_ns: 0, fate });
-        self.plan_step(now_ns + self.plan.path_ns, JobStep::Arrive(end, entry));
         entry
+    }
+
+    /// It sends the rest of it.
+    pub fn end_request(&mut self, now_ns: u64, end: End, entry: u32) {
+        self.plan_step(now_ns + self.plan.path_ns, JobStep::Arrive(end, entry));
     }
 
     /// Does what is due at its next instant.
@@ -416,6 +455,9 @@ impl Serving {
             self.account[entry as usize].fate = RequestFate::Reset;
             return self.deliver(now_ns, end, Delivery::Reset(Some(entry)));
         }
+        if let Some(streams) = self.plan.streams {
+            return self.arrive_on_stream(now_ns, (end, entry), streams);
+        }
         let connection = self.connection(end);
         if connection.at_work.is_some() {
             connection.behind.push_back(entry);
@@ -424,8 +466,36 @@ impl Serving {
         }
     }
 
+    /// Requests of HTTP/2 wait for no other, and those behind the last one are refused.
+    fn arrive_on_stream(&mut self, now_ns: u64, (end, entry): (End, u32), plan: StreamPlan) {
+        let back_ns = now_ns + self.plan.path_ns;
+        let connection = self.connection(end);
+        if connection.is_left {
+            let kept = &mut self.account[entry as usize];
+            (kept.fate, kept.back_ns) = (RequestFate::Reset, back_ns);
+            return;
+        }
+        connection.came += 1;
+        let (most, open) = (plan.limit as usize, connection.streams.len());
+        assert!(plan.limit == 0 || open < most, "{open} streams of {most}");
+        connection.streams.insert(entry);
+        if connection.came == plan.leaves_after {
+            connection.is_left = true;
+            self.deliver(now_ns, end, Delivery::Leave(entry));
+        }
+        self.admit(now_ns, end, entry);
+    }
+
+    /// Whether a request still waits for its response.
+    fn is_asked(&mut self, end: End, entry: u32) -> bool {
+        let connection = self.connection(end);
+        connection.at_work == Some(entry) || connection.streams.contains(&entry)
+    }
+
     fn admit(&mut self, now_ns: u64, end: End, entry: u32) {
-        self.connection(end).at_work = Some(entry);
+        if self.plan.streams.is_none() {
+            self.connection(end).at_work = Some(entry);
+        }
         if let Some((limit, status)) = self.plan.refuses
             && self.inside >= limit
         {
@@ -497,7 +567,7 @@ impl Serving {
 
     /// The service of a request is over: the server answers it, unless it gave it up before.
     fn finish(&mut self, now_ns: u64, job: Job) {
-        if !self.is_current(job.end) || self.connection(job.end).at_work != Some(job.entry) {
+        if !self.is_current(job.end) || !self.is_asked(job.end, job.entry) {
             return;
         }
         if self.random.uniform() < self.plan.resets {
@@ -515,6 +585,7 @@ impl Serving {
         let closes_after = self.plan.closes_after;
         let connection = self.connection(end);
         connection.at_work = None;
+        connection.streams.remove(&entry);
         connection.responses += 1;
         let closes = closes_after > 0 && connection.responses >= closes_after;
         let (of, pause_ns) = self.plan.pieces;
@@ -537,7 +608,7 @@ impl Serving {
     }
 
     fn give_up(&mut self, now_ns: u64, end: End, entry: u32) {
-        if self.is_current(end) && self.connection(end).at_work == Some(entry) {
+        if self.is_current(end) && self.is_asked(end, entry) {
             self.respond(now_ns, end, entry, 504);
         }
     }

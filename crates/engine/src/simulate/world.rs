@@ -10,16 +10,18 @@ use super::generator::{Generator, Pulse};
 use super::host::HostModel;
 use super::server::{Entry, Server, Serving};
 use crate::crew::Crew;
-use crate::job::Job;
-use crate::recorder::road;
+use crate::job::{Job, Order};
+use crate::recorder::{Recorder, road};
 use crate::shard::Shard;
 use crate::worker::Worker;
 use model::facts::{HostFacts, ServerFacts};
+use model::load::HttpVersion;
 use model::reading::Reading;
-use rtrb::RingBuffer;
+use rtrb::{Consumer, RingBuffer};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use wire::http1::Http1;
+use wire::http2::Http2;
 
 /// Start of a world, nanoseconds: monotonic clocks are never near zero.
 const BEGIN_NS: u64 = 1_000_000_000;
@@ -64,9 +66,15 @@ pub struct Visit {
     pub speed: f64,
 }
 
+/// A worker, by the version of HTTP that it speaks.
+enum Hand {
+    One(Worker<Wired, Http1>),
+    Two(Worker<Wired, Http2>),
+}
+
 /// One worker and its state.
 struct Member {
-    worker: Worker<Wired>,
+    worker: Hand,
     index: usize,
     woken: Rc<Cell<Option<u64>>>,
     /// Start and end of its sleep; `None` while it has something to do.
@@ -120,9 +128,8 @@ impl World {
             let slots = shard.share(u64::from(job.connections_max)) as u32;
             let home = (Rc::clone(&self.post), number as u32);
             let driver = Wired::new(home, job.tape.clone(), slots, Rc::clone(&woken));
-            let mut worker =
-                Worker::<_, Http1>::new(job, slots, index, driver, recorder, orders_out);
-            worker.begin();
+            let road = (recorder, orders_out);
+            let worker = Hand::new((job, slots, index), driver, road);
             self.members.borrow_mut().push(Member { worker, index: number, woken, sleep: None });
         }
         Crew::of_world(roads, job)
@@ -208,6 +215,48 @@ impl World {
     }
 }
 
+impl Hand {
+    fn new(
+        (job, slots, index): (&Job, u32, u32),
+        driver: Wired,
+        (recorder, orders): (Recorder, Consumer<Order>),
+    ) -> Self {
+        match job.http {
+            HttpVersion::One => {
+                let mut worker = Worker::new(job, slots, index, driver, recorder, orders);
+                worker.begin();
+                Self::One(worker)
+            }
+            HttpVersion::Two => {
+                let mut worker = Worker::new(job, slots, index, driver, recorder, orders);
+                worker.begin();
+                Self::Two(worker)
+            }
+        }
+    }
+
+    fn post(&self) -> Rc<Post> {
+        match self {
+            Self::One(worker) => worker.driver().post(),
+            Self::Two(worker) => worker.driver().post(),
+        }
+    }
+
+    fn begin_turn(&mut self) -> Option<(u64, u64)> {
+        match self {
+            Self::One(worker) => worker.begin_turn(),
+            Self::Two(worker) => worker.begin_turn(),
+        }
+    }
+
+    fn end_turn(&mut self, now_ns: u64, until_ns: u64) {
+        match self {
+            Self::One(worker) => worker.end_turn(now_ns, until_ns),
+            Self::Two(worker) => worker.end_turn(now_ns, until_ns),
+        }
+    }
+}
+
 impl Member {
     /// When it acts next.
     fn next_ns(&self, post: &Post) -> u64 {
@@ -223,7 +272,7 @@ impl Member {
 
     /// Half a turn: up to the wait, or after it. False when it was the last.
     fn turn(&mut self) -> bool {
-        let post = self.worker.driver().post();
+        let post = self.worker.post();
         match self.sleep.take() {
             None => {
                 let Some((now_ns, until_ns)) = self.worker.begin_turn() else { return false };

@@ -32,6 +32,9 @@ pub const LOAD_LIMITS: Predicts = Predicts { follows: LOAD, stays: &[NOT_LOAD] }
 /// Something limits that is neither load nor CPU: a pool, a lock, a limiter.
 pub const SOMETHING_WAITS: Predicts =
     Predicts { follows: &[], stays: &[LOAD, CLIENT_CAN, SERVER_CPU] };
+/// What the server allows on each connection limits.
+pub const CONNECTIONS: Predicts =
+    Predicts { follows: &[InFlight], stays: &[CLIENT_CAN, SERVER_CPU] };
 /// The generator's CPUs limit.
 pub const CLIENT_CPU: Predicts = Predicts { follows: &[ClientCpu], stays: &[LOAD_OR_SERVER] };
 /// One thread of the generator limits.

@@ -11,17 +11,17 @@
 //! its handshake. An accept queue that is never seen empty says the same.
 //! Connections that the server closed while a request was on its way have a time-out or a limit of
 //! their own as the cause, which is reported with those requests; they are left out.
-//! Mimics: S1, S2 (handshakes make requests expensive; then the CPU is the wall, and the verdict
-//! mentions this one), A2 (requests on connections that are not accepted yet also wait unread), K1,
-//! K2, C7 (walls that short connections lead to; looked at first), a server that fails and closes
-//! (M4).
+//! Mimics: A13 (a server of HTTP/2 that announces it), S1, S2 (handshakes make requests expensive;
+//! then the CPU is the wall, and the verdict mentions this one), A2 (requests on connections that
+//! are not accepted yet also wait unread), K1, K2, C7 (walls that short connections lead to; looked
+//! at first), a server that fails and closes (M4).
 //! Confirm: with keep-alive, or a higher limit of requests per connection, the rate rises.
 //! Source: RFC 9112 section 9.3 (persistence); Linux tcp(7).
 //! Name: connection churn
 //! Reason: requests wait for new connections
 //! Fix: let the server keep connections longer (keep-alive, limit of requests per connection)
 
-use super::{Family, Seen, Test, downstream, worker_pool};
+use super::{Family, Seen, Test, downstream, renewal, worker_pool};
 use crate::case::{Case, percent};
 use model::units::show_ns;
 use model::wall::WallId;
@@ -88,7 +88,9 @@ fn closed_by_server(case: &Case<'_>) -> Option<f64> {
     // request was on its way have a cause of their own.
     let ours: u64 = point.connections.faults.values().sum();
     let crossed = point.connections.crossed.as_ref().map_or(0, |crossed| crossed.connections);
-    let reopened = point.connections.reopened.saturating_sub(ours + crossed);
+    // Those of HTTP/2 that it announced to leave have a wall of their own (A13).
+    let announced = renewal::left_in_order(point);
+    let reopened = point.connections.reopened.saturating_sub(ours + crossed + announced);
     let reopened = reopened as f64 / responses.max(1) as f64;
     (!asked && reopened > REOPENED_MIN).then_some(reopened)
 }

@@ -167,4 +167,16 @@ walls! {
     A10 "logging or tracing":
         "threads of the server wait to write their log" =>
         "log less per request, or from a separate thread",
+    A11 "stream limit":
+        "requests wait because the server allows too few streams at once on a connection" =>
+        "open more connections (-c), or raise the server's limit (SETTINGS_MAX_CONCURRENT_STREAMS)",
+    A12 "server's receive window":
+        "bodies of requests wait for the server's windows of HTTP/2" =>
+        "give streams and connections of the server a larger window (SETTINGS_INITIAL_WINDOW_SIZE)",
+    A13 "connection renewal":
+        "requests wait for connections that the server leaves after so many requests" =>
+        "raise the server's limit of requests per connection (nginx: keepalive_requests)",
+    A14 "server's defence":
+        "the server ends connections on which too many requests were cancelled" =>
+        "let requests take longer before they are cancelled (-T)",
 }

@@ -440,7 +440,7 @@ mod tests {
         }
         run.record.verdict.fix = Some("give it 8 places".to_string());
         let said = text(&run, Detail::Summary, Style::PLAIN);
-        assert!(said.contains("Fix        give it 8 places (A10, probable)"), "{said}");
+        assert!(said.contains("Fix        give it 8 places (A14, probable)"), "{said}");
     }
 
     /// The id of a wall follows its name and is never alone.

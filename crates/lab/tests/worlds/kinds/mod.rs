@@ -12,6 +12,7 @@ mod queues;
 mod ramps;
 mod searches;
 mod silences;
+mod streams;
 mod tails;
 mod workers;
 
@@ -72,6 +73,11 @@ pub const KINDS: &[Kind] = &[
     silences::HUNG_BUDGET,
     silences::PAUSED,
     silences::NEAR_TIMEOUT,
+    streams::LIMITED,
+    streams::PLENTY,
+    streams::POOL,
+    streams::RENEWED,
+    streams::WINDOWED,
     tails::THROTTLED,
     tails::OTHERWISE,
     tails::OURS,
