@@ -1,7 +1,8 @@
 //! The workers of a run as the control plane uses them: it starts them, orders them, reads their
 //! ticks.
 
-use crate::driver::{Carrier, Driver, epoll::Epoll, null::Null, uring::Uring};
+use crate::driver::{Carrier, Driver, epoll::Epoll, uring::Uring};
+use crate::driver::{null::Null, null_streams::NullStreams};
 use crate::driver::{tls::Tls, tunnel::Tunnel};
 use crate::job::{Job, Order, Pace};
 use crate::recorder::{Feed, Recorder, road};
@@ -311,6 +312,7 @@ fn run_member(
         DriverKind::Uring => place.carry(Uring::new(job, slots)),
         DriverKind::Epoll => place.carry(Epoll::new(job, slots)),
         // Without sockets there is nothing to encrypt.
+        DriverKind::Null if job.http == HttpVersion::Two => place.run(NullStreams::new(slots)),
         DriverKind::Null => place.run(Null::new(job, slots)),
         DriverKind::Sim => drop(ready.send(Err(StartError::NotLive))),
     }

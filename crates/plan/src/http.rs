@@ -1,6 +1,6 @@
 //! Which version of HTTP is spoken, and what does not go with HTTP/2.
 
-use crate::options::{DriverChoice, HttpText, Options};
+use crate::options::{HttpText, Options};
 use crate::shape::Shape;
 use crate::url::{Scheme, Url};
 use crate::usage::Usage;
@@ -36,11 +36,6 @@ fn obstacle(options: &Options, url: &Url, shape: &Shape) -> Option<(&'static str
         ),
         (has_devices, "connections that are held are", "leave --hold out"),
         (options.fleet.is_given(), "the load of a fleet is", "leave --fleet out"),
-        (
-            options.driver == DriverChoice::Null,
-            "a load without a server is",
-            "leave --driver null out",
-        ),
         (
             proxy.is_some_and(|proxy| !proxy.tunnels()),
             "a proxy that reads requests is",

@@ -26,7 +26,7 @@ mod streams;
 
 pub use self::encode::Scheme;
 pub(crate) use self::encode::encode;
-pub use self::serve::{Asked, Ends, Form, Peer, Said, respond, say};
+pub use self::serve::{Asked, Echo, Ends, Form, Peer, Said, respond, say};
 
 use self::frame::{FrameHead, HEAD_BYTES, PREFACE, WINDOW_INITIAL, WINDOW_MAX, code, flag, kind};
 use self::hpack::Decoder;

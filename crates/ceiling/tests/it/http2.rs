@@ -191,6 +191,19 @@ fn the_front_of_h2load_and_h2load_in_a_plan_count_what_h2load_counts() {
     assert!(seen.requests.load(Ordering::Relaxed) >= 300, "{}", said.stdout);
 }
 
+/// The generator's own code, with the most streams that are kept at once in a usual load.
+#[test]
+fn without_a_server_every_stream_is_answered() {
+    let _turn = turn();
+    for depth in ["1", "100"] {
+        let sizes = ["-n", "5000", "-c", "3", "-p", depth, "--driver", "null", "--http", "2"];
+        let record = load(&[&["http://127.0.0.1:1/path"], &sizes[..]].concat());
+        let point = &record["points"][0];
+        assert_eq!(count(point, "/requests/completed"), 5000, "{depth}: {point}");
+        assert_eq!(count(point, "/status/2xx"), 5000, "{depth}");
+    }
+}
+
 /// Without TLS a server is not asked what it speaks, so what HTTP/2 cannot do yet is possible.
 #[test]
 fn auto_is_http1_without_tls() {

@@ -44,7 +44,6 @@ fn wrong_values_name_the_flag_what_is_accepted_and_an_example() {
     refuses(&["load", URL, "--driver", "iocp"], &["--driver", "uring", "epoll", "for example"]);
     refuses(&["load", URL, "--warmup", "soon"], &["--warmup", "auto", "for example"]);
     refuses(&["load", URL, "--http", "3"], &["--http", "auto", "for example"]);
-    refuses(&["load", URL, "--http", "2", "--driver", "null"], &["not possible with HTTP/2"]);
     refuses(&["load", URL, "--http", "2", "-H", "Connection: close"], &["no header 'Connection'"]);
     refuses(&["churn", URL, "--http", "2", "--devices", "1"], &["not possible with HTTP/2"]);
     refuses(&["load", URL, "--coalesce", "1s"], &["--coalesce", "for example"]);

@@ -13,6 +13,7 @@
 
 pub mod epoll;
 pub mod null;
+pub mod null_streams;
 pub mod sim;
 pub mod uring;
 

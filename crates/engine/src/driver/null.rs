@@ -16,7 +16,7 @@ use wire::session::{Ending, Reply};
 use wire::tape::Tape;
 
 /// The response: a head as small servers write it, and the 16 bytes of `/simple`.
-const RESPONSE: Reply<'_> = Reply {
+pub(super) const RESPONSE: Reply<'_> = Reply {
     status: 200,
     reason: "OK",
     fields: &[

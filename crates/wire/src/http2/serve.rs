@@ -234,6 +234,53 @@ fn put_head(block: &[u8], stream: u32, ends: Ends, form: Form, output: &mut Vec<
     }
 }
 
+/// Answers every whole request with the same response, and does nothing else: a server without
+/// costs.
+#[derive(Debug)]
+pub struct Echo {
+    greeting: Vec<u8>,
+    /// The response on stream 0, and where its frames have the number of the stream.
+    response: Vec<u8>,
+    streams: Vec<usize>,
+}
+
+impl Echo {
+    /// The server with this response.
+    pub fn new(reply: &Reply<'_>) -> Self {
+        let (mut greeting, mut response) = (Vec::new(), Vec::new());
+        say(&Said::Settings { streams: None, window: None }, &mut greeting);
+        respond(0, reply, &mut response);
+        let (mut streams, mut at) = (Vec::new(), 0);
+        while at < response.len() {
+            streams.push(at + 5);
+            at += HEAD_BYTES + FrameHead::at(&response[at..]).length as usize;
+        }
+        Self { greeting, response, streams }
+    }
+
+    /// Answers what a client sent at once, which is whole frames; the first words of a connection
+    /// are the preface.
+    pub fn answer(&self, asked: &[u8], output: &mut Vec<u8>) {
+        let mut at = 0;
+        if asked.starts_with(PREFACE) {
+            output.extend_from_slice(&self.greeting);
+            at = PREFACE.len();
+        }
+        while at < asked.len() {
+            let head = FrameHead::at(&asked[at..]);
+            at += HEAD_BYTES + head.length as usize;
+            if matches!(head.kind, kind::DATA | kind::HEADERS) && head.has(flag::END_STREAM) {
+                let begin = output.len();
+                output.extend_from_slice(&self.response);
+                for place in &self.streams {
+                    let number = &mut output[begin + place..begin + place + 4];
+                    number.copy_from_slice(&head.stream.to_be_bytes());
+                }
+            }
+        }
+    }
+}
+
 /// Appends a whole response as a server would write it.
 pub fn respond(stream: u32, reply: &Reply<'_>, output: &mut Vec<u8>) {
     let Reply { status, fields, body, .. } = *reply;
