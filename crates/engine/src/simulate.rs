@@ -20,7 +20,9 @@ use model::dist::{ByDist, Dist};
 use model::histogram::{Histogram, Summary};
 use model::load::{Life, Spacing};
 use model::streams::StreamTally;
-use model::tick::{Connections, Counters, Loop, Phase, Starts, TargetTally, Tick, Turnover};
+use model::tick::{
+    Connections, Counters, Loop, Phase, Starts, StatusCodes, TargetTally, Tick, Turnover,
+};
 use rtrb::RingBuffer;
 use std::sync::Arc;
 use wire::http1::Http1;
@@ -57,6 +59,8 @@ pub struct Level {
 pub struct Account {
     /// Requests of the window.
     pub measured: Counters,
+    /// Their responses by status, as [`Tick::codes`](model::tick::Tick::codes) has them.
+    pub codes: StatusCodes,
     /// Requests of the warm-up.
     pub unmeasured: Counters,
     /// Good responses that arrived in the window, whenever their requests were sent.
@@ -116,13 +120,13 @@ pub fn window_begin_ns(level: &Level) -> u64 {
 /// Runs one level against a server with faults, and shows each tick as it comes.
 pub fn simulate_seen(job: &Job, level: Level, faults: Faults, see: impl FnMut(&Tick)) -> Account {
     let driver = Sim::new(job, slots_of(&level), faults);
-    run::<_, Http1>(job, level, driver, |driver| driver.witness, see)
+    run::<_, Http1>(job, level, driver, |driver| driver.witness.clone(), see)
 }
 
 /// Runs one level of HTTP/2 against a server with faults, which are drawn from the job's seed.
 pub fn simulate_streams(job: &Job, level: Level, faults: StreamFaults) -> Account {
     let driver = Streams::new(job, slots_of(&level), faults);
-    run::<_, Http2>(job, level, driver, |driver| driver.witness, |_| {})
+    run::<_, Http2>(job, level, driver, |driver| driver.witness.clone(), |_| {})
 }
 
 fn slots_of(level: &Level) -> u32 {
@@ -162,6 +166,7 @@ fn run<D: Driver, S: Session>(
                 Phase::Idle | Phase::Warmup => {}
             }
             account.measured += &tick.measured;
+            account.codes.merge(&tick.codes);
             account.unmeasured += &tick.unmeasured;
             account.accounting += &tick.accounting;
             account.streams += &tick.streams;

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use wire::http1::Http1;
-use wire::http2::{Asked, Peer, Said, Scheme, respond, say};
+use wire::http2::{Asked, Ends, Form, Peer, Said, Scheme, respond, say};
 use wire::session::{Ending, Reply, Session as _};
 use wire::tape::Tape;
 use wire::tls::{Recipe, Settings};
@@ -117,14 +117,38 @@ fn serve_streams() -> SocketAddr {
         say(&Said::Settings { streams: None, window: None }, &mut words);
         while stream.write_all(&std::mem::take(&mut words)).is_ok() {
             let Ok(length @ 1..) = stream.read(&mut input) else { return };
-            peer.take(&input[..length], |asked| {
-                if let Asked::Head { stream, .. } = asked {
+            peer.take(&input[..length], |asked| match asked {
+                Asked::Head { stream, ends: true, .. } => {
                     respond(stream, &reply, &mut words);
                     say(&Said::Ping, &mut words);
                 }
+                Asked::Body { stream, bytes, ends: true } => {
+                    say(&Said::Window { stream: 0, more: bytes }, &mut words);
+                    answer_call(stream, &mut words);
+                }
+                _ => {}
             });
         }
     })
+}
+
+/// Every third call fails.
+fn answer_call(stream: u32, words: &mut Vec<u8>) {
+    let fields = &[("content-type", "application/grpc")];
+    let (ends, form, padding) = (Ends::No, Form::Whole, None);
+    say(&Said::Head { stream, status: Some(200), fields, ends, form }, words);
+    say(&Said::Body { stream, body: &[0, 0, 0, 0, 2, 8, 1], ends, padding }, words);
+    let fields = &[("grpc-status", if (stream / 2).is_multiple_of(3) { "8" } else { "0" })];
+    say(&Said::Head { stream, status: None, fields, ends: Ends::Yes, form }, words);
+}
+
+fn call() -> Request {
+    Request {
+        method: "POST".to_string(),
+        headers: vec![("content-type".to_string(), "application/grpc".to_string())],
+        body: vec![0, 0, 0, 0, 2, 8, 1],
+        ..request("/shop.Catalog/Read", 0)
+    }
 }
 
 /// Sends events to every connection without end.
@@ -248,8 +272,9 @@ fn assert_no_allocation(
     level: &Level,
     tape: (Tape, HttpVersion),
 ) {
+    let what = (tape.1, tape.0.expect(0));
     let (completed, allocations) = measure(driver, address, level, tape, None);
-    assert_eq!(allocations, 0, "{driver:?}, {level:?}, {completed} requests");
+    assert_eq!(allocations, 0, "{driver:?}, {what:?}, {level:?}, {completed} requests");
 }
 
 /// rustls allocates for each record that it writes and for each that it reads.
@@ -310,6 +335,8 @@ fn no_driver_allocates_after_warm_up() {
                 let tape = Tape::http2(&[request("/", 0)], Scheme::Http).unwrap();
                 let both = (tape, HttpVersion::Two);
                 assert_no_allocation(driver, of_streams, &level, both);
+                let tape = Tape::http2(&[call()], Scheme::Http).unwrap();
+                assert_no_allocation(driver, of_streams, &level, (tape, HttpVersion::Two));
             }
         }
     }

@@ -302,12 +302,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].status_codes",
         "Complete responses to requests of the window by status code, from 200 to 999; codes \
-         above 599 count in status as 5xx (RFC 9110, section 15).",
+         above 599 count in status as 5xx (RFC 9110, section 15). Responses to calls of gRPC by \
+         the name of their status; they count in status by the code of HTTP that means the same.",
     ),
     (
         "points[].error_codes",
-        "Those of status_codes that failed by their status: 400 and above, unless --check-status \
-         or a check of the target calls the status good.",
+        "Those of status_codes that failed by their status: 400 and above, or not OK, unless \
+         --check-status or a check of the target calls the status good.",
     ),
     (
         "points[].unseen_ns",

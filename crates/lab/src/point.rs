@@ -6,6 +6,7 @@ use crate::gather::Gathered;
 use crate::visit::Visit;
 use crate::{mix, samples};
 use judge::observe::Observed;
+use model::call::Spoken;
 use model::curve::Curve;
 use model::dist::Dist;
 use model::histogram::{Histogram, Summary};
@@ -27,10 +28,10 @@ use model::tls::ProxyChoice;
 use std::collections::BTreeMap;
 
 /// Responses by code, including good ones with 200.
-fn status_codes(gathered: &Gathered) -> BTreeMap<String, u64> {
+fn status_codes(gathered: &Gathered, spoken: Spoken) -> BTreeMap<String, u64> {
     let mut codes = gathered.codes.clone();
     codes.complete(gathered.measured.status[0]);
-    count_codes(&codes)
+    spoken.told(count_codes(&codes))
 }
 
 /// The point of a visit at the level of the workers that send requests, before it is judged.
@@ -51,6 +52,7 @@ pub(crate) fn make(
     let unsent = requests.unsent;
     let summary = |dist: Dist, lost: u64| gathered.histograms[dist].summary(lost);
     let latency_ns = summary(Dist::Latency, lost + unsent);
+    let spoken = Spoken::of(&trial.requests);
     let planned_rate = |planned: u64| per_second(planned as f64, duration_s);
     Point {
         load: load_info(trial, level, duration_s),
@@ -63,7 +65,7 @@ pub(crate) fn make(
         offered_rate: requests.planned.filter(|_| is_open).map(planned_rate),
         requests,
         status: count_status(&gathered.measured),
-        status_codes: status_codes(gathered),
+        status_codes: status_codes(gathered, spoken),
         error_codes: count_codes(&gathered.error_codes),
         samples: samples::of(trial, &gathered.caught),
         slowest: slowest(visit),
@@ -86,7 +88,7 @@ pub(crate) fn make(
         in_flight: in_flight(level, gathered, duration_s),
         cpu: cpu_cost(visit, duration_s, observed),
         client_loop: loop_info(trial, level, gathered, duration_s),
-        series: series(level, gathered),
+        series: series(level, gathered, spoken),
         per_100ms: match level.life.hold {
             Some(_) => gathered.tenths_established.clone(),
             None => gathered.tenths.clone(),
@@ -195,8 +197,11 @@ fn at_least(gathered: &Gathered) -> Option<Summary> {
 }
 
 /// The series, with the requested rate in each second.
-fn series(level: &Level, gathered: &Gathered) -> Vec<Second> {
+fn series(level: &Level, gathered: &Gathered, spoken: Spoken) -> Vec<Second> {
     let mut series = gathered.series();
+    for second in &mut series {
+        second.status_codes = second.status_codes.take().map(|codes| spoken.told(codes));
+    }
     if let (Arrival::Open { curve, .. }, true) = (&level.arrival, level.plans_requests()) {
         let mut begin = (0.0, 0.0);
         for second in &mut series {

@@ -3,6 +3,7 @@
 //! A check is written as on the command line and in target files, and a record keeps that form. A
 //! response with status 400 or more is a failure unless a check calls its status good.
 
+use crate::call::CallStatus;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -63,7 +64,7 @@ crate::named! {
 /// Status codes that a check can call good. Interim responses (1xx) precede the final one.
 const STATUSES: std::ops::RangeInclusive<u16> = 200..=599;
 
-/// A set of status codes: `200` or `2xx,304`.
+/// A set of status codes: `200` or `2xx,304`, or of statuses of calls: `OK,NOT_FOUND`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Statuses {
@@ -86,7 +87,8 @@ impl FromStr for Statuses {
         let error = |part: &str| {
             format!(
                 "'{part}' is not a status from 200 to 599 or a class from 2xx to 5xx (1xx are \
-                 interim responses, which no request ends with); for example 200 or 2xx,304"
+                 interim responses, which no request ends with), and no status of gRPC; for \
+                 example 200 or 2xx,304 or OK,NOT_FOUND"
             )
         };
         let mut ranges = Vec::new();
@@ -96,6 +98,10 @@ impl FromStr for Statuses {
                 "3xx" => (300, 399),
                 "4xx" => (400, 499),
                 "5xx" => (500, 599),
+                _ if CallStatus::parse(part).is_some() => {
+                    let number = CallStatus::parse(part).map_or(0, CallStatus::number);
+                    (number, number)
+                }
                 _ if part.len() == 3 => {
                     let status = part.parse().map_err(|_| error(part))?;
                     if !STATUSES.contains(&status) {

@@ -14,6 +14,7 @@ pub mod shell;
 pub mod unit;
 pub mod units;
 
+pub mod call;
 pub mod check;
 pub mod comparison;
 pub mod curve;

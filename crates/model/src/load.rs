@@ -3,6 +3,7 @@
 //! A [`Trial`] holds no "auto": everything that depends on the machine was decided before, so that
 //! a stored trial can run again with the same meaning.
 
+use crate::call;
 use crate::check::Checks;
 use crate::curve::Curve;
 use crate::link::Links;
@@ -287,6 +288,13 @@ pub struct Request {
     pub body: Vec<u8>,
     /// Which of [`Trial::targets`] it belongs to, from 0.
     pub target: u32,
+}
+
+impl Request {
+    /// Whether it is a call of gRPC.
+    pub fn is_call(&self) -> bool {
+        call::is_call(&self.headers)
+    }
 }
 
 /// Targets with results of their own; the last one stands for all that follow it, because each

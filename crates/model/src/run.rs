@@ -4,6 +4,7 @@
 //! one needs a new schema number. Times are whole nanoseconds, rates are per second, `null` means
 //! "not measured" and is never a zero.
 
+use crate::call;
 use crate::check::Check;
 use crate::curve::Curve;
 use crate::facts::{FarHost, HostFacts, ServerFacts};
@@ -253,7 +254,8 @@ impl Point {
     /// Responses with an error status that were not failures by status, because a check calls it
     /// good.
     pub fn called_good(&self) -> u64 {
-        let errors = self.status_codes.iter().filter(|(code, _)| code.as_str() >= "400");
+        let is_error = |code: &str| call::http_of(code).is_some_and(|code| code >= 400);
+        let errors = self.status_codes.iter().filter(|(code, _)| is_error(code));
         let errors: u64 = errors.map(|(_, count)| count).sum();
         errors.saturating_sub(self.error_codes.values().sum())
     }
@@ -720,9 +722,9 @@ pub fn count_status(counters: &Counters) -> BTreeMap<String, u64> {
     names.iter().zip(counters.status).map(|(name, count)| ((*name).to_string(), count)).into_map()
 }
 
-/// Responses by code.
+/// Responses by status.
 pub fn count_codes(codes: &StatusCodes) -> BTreeMap<String, u64> {
-    codes.counted().map(|(code, count)| (code.to_string(), count)).into_map()
+    codes.counted().map(|(code, count)| (call::name(code), count)).into_map()
 }
 
 /// Mismatches by check.

@@ -3,6 +3,7 @@
 //! The data plane fills ticks that were allocated before the run and passes them on whole; the
 //! control plane merges and empties them. Nothing is ever derived here.
 
+use crate::call::{self, CallStatus};
 use crate::check::Check;
 use crate::dist::ByDist;
 use crate::fanout::{EventCounts, Subscription};
@@ -110,10 +111,11 @@ crate::tally_by! {
 
 /// First code of [`StatusCodes`]: interim responses (1xx) are skipped.
 const FIRST_CODE: u16 = 200;
-/// Codes from 200 to 999: those above 599 are read as server errors (RFC 9110 section 15).
-const CODES: usize = 800;
+/// Codes from 200 to 999, of which those above 599 are read as server errors (RFC 9110 section 15),
+/// and the numbers of statuses of calls.
+const CODES: usize = (call::LAST - FIRST_CODE) as usize + 1;
 
-/// Responses by their status code, 200 to 999.
+/// Responses by their status: codes from 200 to 999, and those of calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusCodes([u64; CODES]);
 
@@ -231,7 +233,14 @@ crate::tally! {
 /// Index of a status in [`Counters::status`].
 #[inline]
 pub fn class_of(status: u16) -> usize {
-    (usize::from(status / 100) - 2).min(3)
+    let http = if status < call::FIRST { status } else { meant_by(status) };
+    (usize::from(http / 100) - 2).min(3)
+}
+
+// Cold: a call that is good has a status of HTTP.
+#[inline(never)]
+fn meant_by(status: u16) -> u16 {
+    CallStatus::of_number(status).map_or(status, CallStatus::as_http)
 }
 
 impl Counters {

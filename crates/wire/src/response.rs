@@ -7,7 +7,8 @@ pub use model::fault::Fault as ProtocolError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response {
     /// Status code, 200 to 999; above 599 it is read as a server error (RFC 9110 section 15).
-    /// Interim responses (1xx) are skipped.
+    /// Interim responses (1xx) are skipped. For a call, the number of its
+    /// [status](model::call::CallStatus::number).
     pub status: u16,
     /// Bytes of the whole response: head, framing and body, interim responses before it included.
     pub bytes: u64,
@@ -43,6 +44,9 @@ pub enum Expect {
     Body,
     /// A response to HEAD: its head describes a body that does not follow.
     HeadOnly,
+    /// A response to a call of gRPC with one message, whose status comes last. A session that
+    /// knows no trailers reads it as any other.
+    Call,
 }
 
 /// How far the response has come whose bytes are arriving.

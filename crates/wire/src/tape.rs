@@ -178,7 +178,11 @@ fn retry_of(method: &str) -> Retry {
 }
 
 fn expect_of(request: &Request) -> Expect {
-    if request.method == "HEAD" { Expect::HeadOnly } else { Expect::Body }
+    match request.method.as_str() {
+        "HEAD" => Expect::HeadOnly,
+        _ if request.is_call() => Expect::Call,
+        _ => Expect::Body,
+    }
 }
 
 /// Encodes one request for HTTP/1.1 (RFC 9112 section 3). Only Host is added, and Content-Length

@@ -1,5 +1,6 @@
 //! HTTP/2 against servers that are right in unusual ways, and against those that are wrong.
 
+use model::call::CallStatus;
 use model::load::Request;
 use proptest::prelude::*;
 use wire::http2::{Asked, Ends, Form, Http2, Peer, Said, Scheme, say};
@@ -458,4 +459,87 @@ fn a_head_longer_than_a_frame_goes_on_in_the_next() {
     let Asked::Head { stream: 1, block_bytes, ends: false } = heads[0] else { panic!("{all:?}") };
     assert!(*block_bytes > 40_000, "{block_bytes}");
     assert_eq!(all.last(), Some(&Asked::Body { stream: 1, bytes: 3, ends: true }));
+}
+
+/// The status of a call, from the response to it.
+fn ended(said: &[Said<'_>]) -> CallStatus {
+    let mut client = Client::new(7);
+    client.expect = Expect::Call;
+    client.hear(&words(&[SETTINGS])).unwrap();
+    client.send();
+    let whole = words(said);
+    // Byte by byte it is the same.
+    let mut again = Client::new(7);
+    again.expect = Expect::Call;
+    again.hear(&words(&[SETTINGS])).unwrap();
+    again.send();
+    whole.chunks(1).for_each(|byte| again.hear(byte).unwrap());
+    client.hear(&whole).unwrap();
+    assert_eq!(client.outcomes, again.outcomes);
+    let [(1, Outcome::Response(response))] = client.outcomes[..] else {
+        panic!("{:?}", client.outcomes)
+    };
+    CallStatus::of_number(response.status).unwrap_or_else(|| {
+        assert_eq!(response.status, 200);
+        CallStatus::Ok
+    })
+}
+
+/// The rules of the protocol: the status is in trailers, or in a head that is the whole response;
+/// without one, HTTP says what was wrong; a good one has its message.
+#[test]
+fn a_call_ends_with_a_status() {
+    const MESSAGE: &[u8] = &[0, 0, 0, 0, 2, 8, 1];
+    let trailers =
+        |fields| Said::Head { stream: 1, status: None, fields, ends: Ends::Yes, form: Form::Whole };
+    let (ok, exhausted, odd) = (
+        trailers(&[("grpc-status", "0")]),
+        trailers(&[("grpc-message", "full"), ("grpc-status", "8")]),
+        trailers(&[("grpc-status", "x")]),
+    );
+    let open = head(1, 200, Ends::No);
+    let short = |status, code| {
+        let head = Said::Head {
+            stream: 1,
+            status: Some(status),
+            fields: code,
+            ends: Ends::Yes,
+            form: Form::Whole,
+        };
+        ended(&[head])
+    };
+    let part = |bytes| body(1, bytes, Ends::No);
+    assert_eq!(ended(&[open, part(MESSAGE), ok]), CallStatus::Ok);
+    assert_eq!(ended(&[open, part(&MESSAGE[..3]), part(&MESSAGE[3..]), ok]), CallStatus::Ok);
+    assert_eq!(ended(&[open, part(&[0; 5]), ok]), CallStatus::Ok, "an empty message");
+    assert_eq!(ended(&[open, exhausted]), CallStatus::ResourceExhausted);
+    assert_eq!(ended(&[open, part(MESSAGE), exhausted]), CallStatus::ResourceExhausted);
+    assert_eq!(ended(&[open, part(MESSAGE), odd]), CallStatus::Unknown);
+    assert_eq!(ended(&[open, part(MESSAGE), trailers(&[])]), CallStatus::Unknown);
+    assert_eq!(ended(&[open, body(1, MESSAGE, Ends::Yes)]), CallStatus::Unknown, "no trailers");
+    // Not one whole message.
+    assert_eq!(ended(&[open, ok]), CallStatus::Internal);
+    assert_eq!(ended(&[open, part(&MESSAGE[..6]), ok]), CallStatus::Internal);
+    assert_eq!(ended(&[open, part(MESSAGE), part(MESSAGE), ok]), CallStatus::Internal);
+    // Trailers only, and what is no response of gRPC.
+    assert_eq!(short(200, &[("grpc-status", "12")]), CallStatus::Unimplemented);
+    assert_eq!(short(200, &[("grpc-status", "0")]), CallStatus::Internal);
+    assert_eq!(short(200, &[]), CallStatus::Unknown);
+    assert_eq!(short(503, &[]), CallStatus::Unavailable);
+    assert_eq!(short(404, &[]), CallStatus::Unimplemented);
+    assert_eq!(short(502, &[("grpc-status", "7")]), CallStatus::PermissionDenied);
+    assert_eq!(short(500, &[("grpc-status", "0")]), CallStatus::Unknown);
+}
+
+/// A call is a POST with its own headers, and without a length.
+#[test]
+fn a_call_has_no_length() {
+    let kind = ("Content-Type".to_string(), "application/grpc".to_string());
+    let call = Request { headers: vec![kind], ..request(7) };
+    let with = Tape::http2(&[request(7)], Scheme::Http).unwrap();
+    let without = Tape::http2(&[call], Scheme::Http).unwrap();
+    let length: &[u8] = &[0x0f, 0x0d];
+    let has = |tape: &Tape| tape.bytes().windows(2).any(|pair| pair == length);
+    assert!(has(&with) && !has(&without));
+    assert_eq!((with.expect(0), without.expect(0)), (Expect::Body, Expect::Call));
 }

@@ -11,7 +11,7 @@ pub use self::agenda::BEGIN_NS;
 use self::agenda::Agenda;
 use super::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::Job;
-use model::tick::ErrorClass;
+use model::tick::{ErrorClass, StatusCodes};
 use std::ops::Range;
 use std::sync::Arc;
 use wire::http1::Http1;
@@ -83,7 +83,7 @@ pub enum StallPoint {
 }
 
 /// What the simulated server saw, to check the worker's account against.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Witness {
     /// Connections accepted.
     pub accepted: u64,
@@ -91,6 +91,8 @@ pub struct Witness {
     pub requests: u64,
     /// Good responses delivered to the last byte on a connection the client had not given up.
     pub good_responses: u64,
+    /// Responses by status, delivered in the same way; where the server is one of HTTP/2.
+    pub statuses: StatusCodes,
     /// Good responses that no request asked for.
     pub unsolicited: u64,
     /// How often the generator was stalled.

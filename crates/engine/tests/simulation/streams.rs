@@ -4,10 +4,11 @@ use super::{MS, assert_counted, assert_divided, draws, job_of, level, load, requ
 use engine::driver::sim::streams::StreamFaults;
 use engine::job::Job;
 use engine::simulate::{Account, Level, simulate_streams};
+use model::call::CallStatus;
 use model::check::{Check, Checks};
 use model::load::{Request, Spacing};
 use model::streams::{NO_LIMIT, StreamCode};
-use model::tick::{Counters, ErrorClass, Turnover};
+use model::tick::{Counters, ErrorClass, StatusCodes, Turnover};
 use wire::http2::Scheme;
 use wire::tape::Tape;
 
@@ -25,6 +26,16 @@ fn tape(bodies: &[usize]) -> Tape {
     };
     let requests: Vec<_> = bodies.iter().enumerate().map(request).collect();
     Tape::http2(&requests, Scheme::Http).unwrap()
+}
+
+fn calls() -> Tape {
+    let call = Request {
+        method: "POST".to_string(),
+        headers: vec![("content-type".to_string(), "application/grpc".to_string())],
+        body: vec![0, 0, 0, 0, 2, 8, 1],
+        ..request("/shop.Catalog/Read", 0)
+    };
+    Tape::http2(&[call], Scheme::Http).unwrap()
 }
 
 fn run(seed: u64, level: Level, faults: StreamFaults) -> Account {
@@ -123,6 +134,43 @@ fn a_thousand_bad_servers_lose_no_stream() {
     assert!(sum.completed > 100_000, "the servers did answer: {}", sum.completed);
     for class in [ErrorClass::Refused, ErrorClass::Aborted, ErrorClass::Timeout] {
         assert!(sum.errors.get(class) > 500, "{class:?}: {:?}", sum.errors);
+    }
+}
+
+/// Every call ends with the status that the server said, wherever it said it.
+#[test]
+fn statuses_of_calls_are_conserved() {
+    let mut sum = StatusCodes::default();
+    for seed in 0..300 {
+        let (level, faults) = drawn(seed);
+        let level = Level { warmup_ns: 0, ..level };
+        let faults = StreamFaults { error_status: 300, ..faults };
+        let account = simulate_streams(&job_of(calls(), seed, &level), level, faults);
+        let context = format!("seed {seed}");
+        assert_conserved(&account, &level, &context);
+        let (mut heard, said) = (account.codes, &account.witness.statuses);
+        heard.complete(account.measured.status[0]);
+        let of = |codes: &StatusCodes, status| {
+            codes.counted().find(|(code, _)| *code == status).map_or(0, |(_, count)| count)
+        };
+        let mut lost = 0;
+        for status in CallStatus::ALL.map(CallStatus::number) {
+            let (heard, said) = (of(&heard, status), of(said, status));
+            assert!(heard <= said, "{context}: status {status} was invented: {heard} of {said}");
+            lost += said - heard;
+        }
+        let Counters { unanswered, errors, .. } = account.measured;
+        let crossed = errors.get(ErrorClass::Timeout) + unanswered;
+        assert!(lost <= crossed, "{context}: {lost} statuses were lost, {crossed} crossed");
+        assert_eq!(
+            heard.counted().map(|(_, count)| count).sum::<u64>(),
+            account.measured.responses()
+        );
+        sum.merge(&heard);
+    }
+    for status in CallStatus::ALL {
+        let seen = sum.counted().any(|(code, count)| code == status.number() && count > 100);
+        assert!(seen, "{status:?} did occur");
     }
 }
 

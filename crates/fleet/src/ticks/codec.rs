@@ -151,11 +151,15 @@ fn put_codes(writer: &mut Writer, codes: &StatusCodes) {
     }
 }
 
+/// Least and greatest status that is counted.
+const FIRST: u64 = 200;
+const LAST: u64 = model::call::LAST as u64;
+
 fn take_codes(reader: &mut Reader<'_>) -> Result<StatusCodes, Malformed> {
     let (mut codes, mut before) = (StatusCodes::default(), 0);
-    for _ in 0..reader.count(800, "codes")? {
-        let code = reader.up_to(999, "a code")?;
-        if code < 200 || code <= before {
+    for _ in 0..reader.count((LAST - FIRST + 1) as usize, "codes")? {
+        let code = reader.up_to(LAST, "a code")?;
+        if code < FIRST || code <= before {
             return Err(Malformed::Range("a code"));
         }
         before = code;

@@ -39,6 +39,7 @@ use super::worker_pool::EXPLAINED_MIN;
 use super::{Family, Seen, Test, storage};
 use crate::case::{Case, percent};
 use crate::stats;
+use model::call;
 use model::reading::Doing;
 use model::run::Point;
 use model::sample::ResponseSample;
@@ -152,7 +153,9 @@ pub(super) fn is_announced(case: &Case<'_>, _: &Seen) -> bool {
 /// Whether the server itself gives the reason for refusing: most refusals have status 429, or say
 /// in a header that no request is left.
 fn says_so(case: &Case<'_>) -> bool {
-    let too_many = case.point.status_codes.get("429").copied().unwrap_or(0);
+    let codes = case.point.status_codes.iter();
+    let too_many = codes.filter(|(code, _)| call::http_of(code) == Some(429));
+    let too_many: u64 = too_many.map(|(_, count)| *count).sum();
     refused_share(case).is_some() && 2 * too_many > refused(case) || refusal(case, has_none_left)
 }
 
@@ -280,7 +283,8 @@ fn refusing(case: &Case<'_>) -> Option<Seen> {
 fn refused(case: &Case<'_>) -> u64 {
     let (all, _) = refusals(&case.point.status);
     let codes = case.point.error_codes.iter();
-    let failed = codes.filter(|(code, _)| code.starts_with('5') && *code != "503");
+    let is_of_server = |code: u16| (500..600).contains(&code) && code != 503;
+    let failed = codes.filter(|(code, _)| call::http_of(code).is_some_and(is_of_server));
     let failed: u64 = failed.map(|(_, count)| *count).sum();
     all.saturating_sub(case.point.called_good()).saturating_sub(failed)
 }
@@ -369,11 +373,13 @@ pub(super) mod tests {
             *tenth = *tenth + (at as u64 * 7919) % 31 - 15;
         }
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "M4: chance refuses");
-        let mut fixture = refusing();
-        let failed = fixture.point.requests.failed;
-        fixture.point.status_codes = [("500".to_string(), failed)].into();
-        fixture.point.error_codes = fixture.point.status_codes.clone();
-        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "every third response fails");
+        for failure in ["500", "INTERNAL"] {
+            let mut fixture = refusing();
+            let failed = fixture.point.requests.failed;
+            fixture.point.status_codes = [(failure.to_string(), failed)].into();
+            fixture.point.error_codes = fixture.point.status_codes.clone();
+            assert_eq!(super::test(&fixture.case()), Test::NotSeen, "every third fails: {failure}");
+        }
         let mut fixture = refusing();
         fixture.refuse(0.01);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "a few errors");
@@ -410,8 +416,11 @@ pub(super) mod tests {
         fixture.worker(0.99, 0.0);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "it may shed load");
         let refused = fixture.point.requests.failed;
-        fixture.point.status_codes = [("429".to_string(), refused)].into();
-        fixture.point.error_codes = [("429".to_string(), refused)].into();
+        for refusal in ["RESOURCE_EXHAUSTED", "429"] {
+            fixture.point.status_codes = [(refusal.to_string(), refused)].into();
+            fixture.point.error_codes = [(refusal.to_string(), refused)].into();
+            assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "{refusal}");
+        }
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
         assert_eq!(seen.families(), 2);
         fixture.point.per_100ms[3] = 0;

@@ -35,7 +35,7 @@ const OF_CONNECTIONS: [&str; 5] =
 const SECRETS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
 
 /// Encodes one request, on a stream whose number is not written yet. `content-length` is added as
-/// HTTP/1.1 has it, and `:authority` takes the place of `host`.
+/// HTTP/1.1 has it, but not to calls, and `:authority` takes the place of `host`.
 pub(crate) fn encode(request: &Request, scheme: Scheme) -> Result<Vec<u8>, EncodeError> {
     let Request { method, path, host, headers, body, target: _ } = request;
     check_line(method, path)?;
@@ -72,7 +72,8 @@ pub(crate) fn encode(request: &Request, scheme: Scheme) -> Result<Vec<u8>, Encod
             put_field(&lower, value.trim().as_bytes(), secrecy, &mut block);
         }
     }
-    if !body.is_empty() || ["POST", "PUT", "PATCH"].contains(&method.as_str()) {
+    let has_length = !body.is_empty() || ["POST", "PUT", "PATCH"].contains(&method.as_str());
+    if has_length && !request.is_call() {
         put_field("content-length", body.len().to_string().as_bytes(), Secrecy::Open, &mut block);
     }
     let mut frames = Vec::new();

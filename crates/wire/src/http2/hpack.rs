@@ -12,6 +12,7 @@ use super::huffman;
 use super::static_table::FIELDS;
 use crate::head::is_token;
 use crate::response::ProtocolError;
+use model::call::CallStatus;
 
 /// Size of the table that a peer may use, octets as RFC 7541 counts them (section 4.1): the
 /// default, since we announce no other.
@@ -41,6 +42,8 @@ pub(super) struct Fields {
     pub status: u16,
     /// `content-length`.
     pub length: Option<u64>,
+    /// `grpc-status`.
+    pub call: Option<CallStatus>,
     /// Bytes of all names and values.
     pub bytes: u32,
     /// A rule was broken: an unknown or misplaced pseudo-field, a field of connections, a name in
@@ -55,6 +58,7 @@ enum Name {
     Other,
     Status,
     ContentLength,
+    CallStatus,
     /// A pseudo-field that responses do not have, a field of connections, or no valid name.
     Wrong,
 }
@@ -86,6 +90,7 @@ impl Name {
         match name {
             b":status" => Self::Status,
             b"content-length" => Self::ContentLength,
+            b"grpc-status" => Self::CallStatus,
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
             | b"upgrade" | b"" => Self::Wrong,
             _ if name.iter().all(is_valid) && !text.is_odd => Self::Other,
@@ -359,6 +364,7 @@ impl Learned {
                 said.is_malformed |= is_other || field.number == WRONG;
                 said.length = Some(field.number);
             }
+            Name::CallStatus => said.call = Some(CallStatus::of_code(field.number)),
             Name::Wrong => said.is_malformed = true,
             Name::Other => {}
         }
@@ -370,7 +376,7 @@ fn number_of(name: Name, value: &Text) -> u64 {
     match name {
         Name::Status if value.length == 3 => value.number(),
         Name::Status => WRONG,
-        Name::ContentLength => value.number(),
+        Name::ContentLength | Name::CallStatus => value.number(),
         Name::Other | Name::Wrong => 0,
     }
 }

@@ -232,9 +232,13 @@ impl Http2 {
                 if self.streams.at(place).status == 0 {
                     return Err(ProtocolError::BadFrame);
                 }
-                let before = self.streams.at(place).came;
-                self.streams.at(place).came += self.take_data(input, witness)?;
+                let piece = self.take_data(input, witness)?;
                 let stream = self.streams.at(place);
+                let before = stream.came;
+                stream.came += piece.len() as u64;
+                if expect == Expect::Call {
+                    stream.measure(before, piece);
+                }
                 match stream.body {
                     Body::Announced(length) if stream.came > length => {
                         return Err(ProtocolError::LongBody);
@@ -251,7 +255,7 @@ impl Http2 {
                     return Ok(None);
                 }
                 self.incoming.frame = None;
-                if frame.has(flag::END_STREAM) { self.complete(place) } else { Ok(None) }
+                if frame.has(flag::END_STREAM) { self.complete(place, expect) } else { Ok(None) }
             }
             kind::RST_STREAM => {
                 let Some(code) = self.number(input) else { return Ok(None) };
@@ -278,18 +282,18 @@ impl Http2 {
         Some(u32::from_be_bytes([unit[0], unit[1], unit[2], unit[3]]))
     }
 
-    /// Consumes bytes of a DATA frame; returns how many are of the body.
+    /// Consumes bytes of a DATA frame; returns those that are of the body.
     #[inline]
-    fn take_data<W: Witness>(
+    fn take_data<'a, W: Witness>(
         &mut self,
-        input: &mut &[u8],
+        input: &mut &'a [u8],
         witness: &mut W,
-    ) -> Result<u64, ProtocolError> {
+    ) -> Result<&'a [u8], ProtocolError> {
         let incoming = &mut self.incoming;
         if incoming.is_pad_due {
             let pad = match (incoming.left, input.split_first()) {
                 (0, _) => return Err(ProtocolError::BadFrame),
-                (_, None) => return Ok(0),
+                (_, None) => return Ok(&[]),
                 (_, Some((&pad, rest))) => {
                     *input = rest;
                     u32::from(pad)
@@ -311,7 +315,7 @@ impl Http2 {
         *input = &rest[pad as usize..];
         incoming.left -= body + pad;
         incoming.pad -= pad;
-        Ok(u64::from(body))
+        Ok(piece)
     }
 
     /// Consumes bytes of a frame with a part of a header block; returns the fields at its end.
@@ -384,14 +388,17 @@ impl Http2 {
         }
         match (stream.status, fields.status) {
             // Trailers, which end the response.
-            (200.., 0) if ends => return self.complete(place),
+            (200.., 0) if ends => {
+                stream.call = fields.call.or(stream.call);
+                return self.complete(place, expect);
+            }
             (200.., _) => return Err(ProtocolError::BadHeader),
             (_, 101 | ..100) => return Err(ProtocolError::BadStatus),
             (_, 100..200) if ends => return Err(ProtocolError::BadHeader),
             (_, 100..200) => return Ok(None),
             _ => {}
         }
-        (stream.status, stream.fields) = (fields.status, fields.bytes);
+        (stream.status, stream.fields, stream.call) = (fields.status, fields.bytes, fields.call);
         let has_none = expect == Expect::HeadOnly || matches!(fields.status, 204 | 304);
         stream.body = match fields.length {
             _ if has_none => Body::None,
@@ -399,12 +406,12 @@ impl Http2 {
             None => Body::Any,
         };
         witness.head(fields.status);
-        if ends { self.complete(place) } else { Ok(None) }
+        if ends { self.complete(place, expect) } else { Ok(None) }
     }
 
     /// The response on a stream is complete. What is left of the request is not sent.
     #[inline]
-    fn complete(&mut self, place: u32) -> Result<Option<Outcome>, ProtocolError> {
+    fn complete(&mut self, place: u32, expect: Expect) -> Result<Option<Outcome>, ProtocolError> {
         let stream = *self.streams.at(place);
         match stream.body {
             Body::Announced(length) if stream.came != length => {
@@ -419,7 +426,11 @@ impl Http2 {
         if !self.held.is_empty() && self.drop_rest(place) {
             self.owe(kind::RST_STREAM, 0, stream.id, &code::CANCEL.to_be_bytes());
         }
-        let (status, bytes) = (stream.status, stream.bytes);
+        let status = match expect {
+            Expect::Call => stream.call_status().number(),
+            Expect::Body | Expect::HeadOnly => stream.status,
+        };
+        let bytes = stream.bytes;
         Ok(Some(Outcome::Response(Response { status, bytes, reusable: true })))
     }
 

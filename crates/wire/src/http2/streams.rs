@@ -7,6 +7,8 @@
 //!
 //! Hot: runs for every frame.
 
+use model::call::CallStatus;
+
 /// What a connection keeps of one stream.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stream {
@@ -24,6 +26,46 @@ pub(super) struct Stream {
     pub fields: u32,
     /// Bytes that used up its window since that was refilled.
     pub used: u32,
+    /// For a call: its status, once that came, and the length of its message so far.
+    pub call: Option<CallStatus>,
+    pub message: u32,
+}
+
+/// Bytes before a message of gRPC: whether it is compressed, and its length.
+pub(super) const PREFIX_BYTES: u64 = 5;
+
+impl Stream {
+    /// Notes what a piece of the body, of which `before` bytes came earlier, says about the length
+    /// of the message.
+    #[inline]
+    pub fn measure(&mut self, before: u64, piece: &[u8]) {
+        for (_, byte) in (before..PREFIX_BYTES).zip(piece).filter(|(at, _)| *at > 0) {
+            self.message = self.message << 8 | u32::from(*byte);
+        }
+    }
+
+    /// How the call ended of which this is the whole response. A good one has one message, and all
+    /// of it.
+    #[inline]
+    pub fn call_status(&self) -> CallStatus {
+        let is_one = self.came == PREFIX_BYTES + u64::from(self.message);
+        match self.call {
+            Some(CallStatus::Ok) if self.status == 200 && is_one => CallStatus::Ok,
+            _ => self.failed_call(is_one),
+        }
+    }
+
+    // Cold: failures are few.
+    #[inline(never)]
+    fn failed_call(&self, is_one: bool) -> CallStatus {
+        match self.call {
+            None if self.status == 200 => CallStatus::Unknown,
+            None => CallStatus::of_http(self.status),
+            Some(CallStatus::Ok) if self.status != 200 => CallStatus::of_http(self.status),
+            Some(CallStatus::Ok) if !is_one => CallStatus::Internal,
+            Some(status) => status,
+        }
+    }
 }
 
 /// The body of a response, according to its head.

@@ -9,10 +9,12 @@ use super::agenda::Agenda;
 use super::{StallPoint, Stalls, Witness};
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::Job;
+use model::call::CallStatus;
 use model::tick::ErrorClass;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use wire::http2::{Asked, Ends, Form, Peer, Said, say};
+use wire::response::Expect;
 
 /// Faults, each in parts per thousand of its occasions, and how slow the server is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,8 +75,8 @@ enum Happening {
     Part(u32),
     /// The server widens the windows of the connection and of a stream.
     Widen(u32, u32),
-    /// Bytes, and how many good responses they complete.
-    Bytes(Vec<u8>, u64),
+    /// Bytes, and the status of the response that they complete.
+    Bytes(Vec<u8>, Option<u16>),
     Ended(End),
 }
 
@@ -83,9 +85,12 @@ enum Happening {
 struct Open {
     is_whole: bool,
     is_answered: bool,
-    is_good: bool,
+    /// Of the response; for calls, the number of theirs.
+    status: u16,
     /// DATA frames still to be sent; none before the head.
     parts: Option<u64>,
+    /// Bytes of the message of a call that were sent.
+    said: usize,
     window: i64,
 }
 
@@ -111,6 +116,8 @@ pub struct Streams {
     faults: StreamFaults,
     /// What the simulated server saw.
     pub witness: Witness,
+    /// Requests are calls, and have their status in trailers.
+    has_calls: bool,
     agenda: Agenda<Happening>,
     lines: Vec<Line>,
     bytes: Vec<u8>,
@@ -122,6 +129,7 @@ impl Streams {
         Self {
             faults,
             witness: Witness::default(),
+            has_calls: job.tape.expect(0) == Expect::Call,
             agenda: Agenda::new(job.seed, slots, faults.stalls),
             lines: (0..slots).map(|_| Line::default()).collect(),
             bytes: Vec::new(),
@@ -159,7 +167,7 @@ impl Streams {
             say(&Said::Acknowledged, &mut words);
         }
         let at_ns = self.agenda.now_ns + self.agenda.between(1_000, 100_000);
-        self.deliver(slot, at_ns, &words, 0);
+        self.deliver(slot, at_ns, &words, None);
     }
 
     /// The server has received bytes on a connection.
@@ -196,8 +204,8 @@ impl Streams {
         if line.last.is_some_and(|last| stream > last) {
             return;
         }
-        let (is_answered, is_good, parts) = (false, true, None);
-        line.open.insert(stream, Open { is_whole, is_answered, is_good, parts, window });
+        let (is_answered, status, parts, said) = (false, 200, None, 0);
+        line.open.insert(stream, Open { is_whole, is_answered, status, parts, said, window });
         assert!(line.open.len() <= most as usize, "{} streams of {most}", line.open.len());
         let (faults, now_ns) = (self.faults, self.agenda.now_ns);
         if self.agenda.strikes(faults.changes) {
@@ -210,12 +218,12 @@ impl Streams {
             let line = self.line(slot);
             line.last = Some(last);
             line.open.retain(|stream, _| *stream <= last);
-            self.say(slot, now_ns, &Said::Goaway { last, code: 0 }, 0);
+            self.say(slot, now_ns, &Said::Goaway { last, code: 0 }, None);
         }
         if !self.line(slot).open.contains_key(&stream) {
         } else if self.agenda.strikes(faults.refuses) {
             self.line(slot).open.remove(&stream);
-            self.say(slot, now_ns, &Said::Reset { stream, code: 7 }, 0);
+            self.say(slot, now_ns, &Said::Reset { stream, code: 7 }, None);
         } else if is_whole || self.agenda.strikes(faults.early) {
             self.answer(slot, stream);
         }
@@ -255,17 +263,24 @@ impl Streams {
         line.open.values_mut().for_each(|open| open.window += more);
         line.announced.push_back((streams.unwrap_or(u32::MAX), window));
         let now_ns = self.agenda.now_ns;
-        self.say(slot, now_ns, &Said::Settings { streams, window: Some(window) }, 0);
+        self.say(slot, now_ns, &Said::Settings { streams, window: Some(window) }, None);
     }
 
     /// Arranges for a response.
     fn answer(&mut self, slot: SlotId, stream: u32) {
         let faults = self.faults;
-        let is_good = !self.agenda.strikes(faults.error_status);
+        let status = match self.agenda.strikes(faults.error_status) {
+            true if self.has_calls => {
+                let last = CallStatus::ALL.len() as u64 - 1;
+                CallStatus::of_code(self.agenda.between(1, last)).number()
+            }
+            true => 503,
+            false => 200,
+        };
         let is_silent = self.agenda.strikes(faults.silent);
         let later_ns = self.later_ns();
         if let Some(open) = self.line(slot).open.get_mut(&stream) {
-            (open.is_answered, open.is_good) = (true, is_good);
+            (open.is_answered, open.status) = (true, status);
         }
         if !is_silent {
             self.agenda.arrange(later_ns, slot, Happening::Part(stream));
@@ -287,23 +302,28 @@ impl Streams {
         }
         if self.agenda.strikes(faults.garbage) {
             let words = b"\x00\x00\x01\x05\x00\x00\x00\x00\x01?".to_vec();
-            self.deliver(slot, now_ns, &words, 0);
+            self.deliver(slot, now_ns, &words, None);
             self.line(slot).is_over = true;
             return;
         }
         if self.agenda.strikes(faults.resets) {
             self.line(slot).open.remove(&stream);
-            return self.say(slot, now_ns, &Said::Reset { stream, code: 2 }, 0);
+            return self.say(slot, now_ns, &Said::Reset { stream, code: 2 }, None);
         }
         if self.agenda.strikes(faults.chatter) {
-            self.say(slot, now_ns, &Said::Ping, 0);
-            self.say(slot, now_ns, &Said::Unknown { stream }, 0);
+            self.say(slot, now_ns, &Said::Ping, None);
+            self.say(slot, now_ns, &Said::Unknown { stream }, None);
         }
         let parts = match open.parts {
+            None if self.has_calls => self.call_head(slot, stream, open),
             None => {
                 let parts = self.agenda.between(0, 3);
                 self.head(slot, stream, open, parts);
                 parts
+            }
+            Some(parts) if self.has_calls => {
+                self.call_body(slot, stream, open, parts - 1);
+                parts - 1
             }
             Some(parts) => {
                 let parts = parts - 1;
@@ -326,7 +346,7 @@ impl Streams {
         let now_ns = self.agenda.now_ns;
         self.line(slot).open.remove(&stream);
         if !open.is_whole {
-            self.say(slot, now_ns, &Said::Reset { stream, code: 0 }, 0);
+            self.say(slot, now_ns, &Said::Reset { stream, code: 0 }, None);
         }
         let line = self.line(slot);
         if line.last.is_some() && line.open.is_empty() && self.agenda.strikes(500) {
@@ -345,13 +365,13 @@ impl Streams {
         if self.agenda.strikes(faults.odd_forms) {
             let (status, fields) = (Some(103), &[("link", "</a>")][..]);
             let interim = Said::Head { stream, status, fields, ends: Ends::No, form };
-            self.say(slot, now_ns, &interim, 0);
+            self.say(slot, now_ns, &interim, None);
         }
-        let status = Some(if open.is_good { 200 } else { 503 });
+        let status = Some(open.status);
         let fields = &[("server", "simulated"), ("x-any", "of no interest at all")];
         let ends = if parts == 0 { Ends::Yes } else { Ends::No };
         let head = Said::Head { stream, status, fields, ends, form };
-        self.say(slot, now_ns, &head, u64::from(parts == 0 && open.is_good));
+        self.say(slot, now_ns, &head, (parts == 0).then_some(open.status));
     }
 
     fn body(&mut self, slot: SlotId, stream: u32, open: Open, parts: u64) {
@@ -360,24 +380,65 @@ impl Streams {
         let padding = self.agenda.strikes(faults.odd_forms).then_some(5);
         let has_trailers = parts == 0 && self.agenda.strikes(faults.odd_forms);
         let ends = if parts == 0 && !has_trailers { Ends::Yes } else { Ends::No };
-        let good = u64::from(parts == 0 && open.is_good);
-        let completes = if has_trailers { 0 } else { good };
+        let completes = (parts == 0 && !has_trailers).then_some(open.status);
         self.say(slot, now_ns, &Said::Body { stream, body: &body, ends, padding }, completes);
         if has_trailers {
             let (fields, form) = (&[("x-sum", "1")][..], Form::Whole);
             let trailers = Said::Head { stream, status: None, fields, ends: Ends::Yes, form };
-            self.say(slot, now_ns, &trailers, good);
+            self.say(slot, now_ns, &trailers, Some(open.status));
         }
     }
 
-    fn say(&mut self, slot: SlotId, at_ns: u64, said: &Said<'_>, good: u64) {
-        let mut words = Vec::new();
-        say(said, &mut words);
-        self.deliver(slot, at_ns, &words, good);
+    /// Says the head of the response to a call; returns how many parts its message has. A call that
+    /// fails may have no message, and a status that another layer sent, or none.
+    fn call_head(&mut self, slot: SlotId, stream: u32, open: Open) -> u64 {
+        let now_ns = self.agenda.now_ns;
+        let call = CallStatus::of_number(open.status).unwrap_or(CallStatus::Ok);
+        let code = (call as u16).to_string();
+        let all = [("content-type", "application/grpc"), ("grpc-status", &code)];
+        let is_short = call != CallStatus::Ok && self.agenda.strikes(500);
+        let (status, fields) = match call {
+            CallStatus::Unavailable if is_short => (503, &all[..0]),
+            CallStatus::Unknown if is_short => (200, &all[..1]),
+            _ if is_short => (200, &all[..]),
+            _ => (200, &all[..1]),
+        };
+        let (status, form) = (Some(status), Form::Whole);
+        let ends = if is_short { Ends::Yes } else { Ends::No };
+        let head = Said::Head { stream, status, fields, ends, form };
+        self.say(slot, now_ns, &head, is_short.then_some(open.status));
+        if is_short { 0 } else { self.agenda.between(1, 3) }
     }
 
-    /// Sends bytes that complete `good` responses, in one or more pieces, behind all before them.
-    fn deliver(&mut self, slot: SlotId, at_ns: u64, bytes: &[u8], good: u64) {
+    /// Says a part of the message of a call, and after the last its status.
+    fn call_body(&mut self, slot: SlotId, stream: u32, open: Open, parts: u64) {
+        let now_ns = self.agenda.now_ns;
+        let message = [&[0, 0, 0, 0, 40][..], &[b'x'; 40]].concat();
+        let rest = message.len() - open.said;
+        let length = if parts == 0 { rest } else { self.agenda.between(0, rest as u64) as usize };
+        let body = &message[open.said..open.said + length];
+        if let Some(open) = self.line(slot).open.get_mut(&stream) {
+            open.said += length;
+        }
+        let padding = self.agenda.strikes(self.faults.odd_forms).then_some(5);
+        self.say(slot, now_ns, &Said::Body { stream, body, ends: Ends::No, padding }, None);
+        if parts == 0 {
+            let call = CallStatus::of_number(open.status).unwrap_or(CallStatus::Ok);
+            let code = (call as u16).to_string();
+            let (fields, form) = (&[("grpc-status", &*code)][..], Form::Whole);
+            let trailers = Said::Head { stream, status: None, fields, ends: Ends::Yes, form };
+            self.say(slot, now_ns, &trailers, Some(open.status));
+        }
+    }
+
+    fn say(&mut self, slot: SlotId, at_ns: u64, said: &Said<'_>, completes: Option<u16>) {
+        let mut words = Vec::new();
+        say(said, &mut words);
+        self.deliver(slot, at_ns, &words, completes);
+    }
+
+    /// Sends bytes that may complete a response, in one or more pieces, behind all before them.
+    fn deliver(&mut self, slot: SlotId, at_ns: u64, bytes: &[u8], completes: Option<u16>) {
         if self.line(slot).is_over {
             return;
         }
@@ -394,7 +455,7 @@ impl Streams {
             let length = self.agenda.between(1, piece_max).max(piece_max / 2);
             let (piece, after) = rest.split_at(length.min(rest.len() as u64) as usize);
             rest = after;
-            let completes = if rest.is_empty() { good } else { 0 };
+            let completes = completes.filter(|_| rest.is_empty());
             self.agenda.arrange(at_ns, slot, Happening::Bytes(piece.to_vec(), completes));
             at_ns += 100;
         }
@@ -421,9 +482,9 @@ impl Streams {
             None => false,
         };
         if more > 0 {
-            self.say(slot, now_ns, &Said::Window { stream: 0, more }, 0);
+            self.say(slot, now_ns, &Said::Window { stream: 0, more }, None);
             if is_open {
-                self.say(slot, now_ns, &Said::Window { stream, more }, 0);
+                self.say(slot, now_ns, &Said::Window { stream, more }, None);
             }
         }
     }
@@ -497,8 +558,11 @@ impl Driver for Streams {
                 }
                 Happening::Part(stream) => self.part(slot, stream),
                 Happening::Widen(stream, more) => self.widen(slot, stream, more),
-                Happening::Bytes(bytes, good) => {
-                    self.witness.good_responses += good;
+                Happening::Bytes(bytes, completes) => {
+                    if let Some(status) = completes {
+                        self.witness.good_responses += u64::from(status == 200);
+                        self.witness.statuses.add(status, 1);
+                    }
                     self.bytes = bytes;
                     let buffer = Buffer { id: 0, length: self.bytes.len() as u32 };
                     return Some(Event::Received { slot, at_ns, buffer });
