@@ -47,6 +47,11 @@ const ROOMS: &[Room] = &[
         why: "a probe only reads the host and judges nothing",
     },
     Room {
+        folder: "crates/schema",
+        may_use: &["crates/model"],
+        why: "schemas and messages are read and written without a connection",
+    },
+    Room {
         folder: "crates/profile",
         may_use: &["crates/model"],
         why: "profiles are parsed and weighed independently of servers and pages",
@@ -122,10 +127,10 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/plan",
-        may_use: &["crates/model", "crates/wire", "crates/tools"],
+        may_use: &["crates/model", "crates/wire", "crates/schema", "crates/tools"],
         why: "plans and command lines become cells and trials, independently of the measurement; \
-              requests are composed and encoded once as a check, and other tools are asked whether \
-              they can make a load",
+              requests are composed and encoded once as a check, JSON becomes messages of a \
+              schema, and other tools are asked whether they can make a load",
     },
     Room {
         folder: "crates/remote",
@@ -152,6 +157,7 @@ const ROOMS: &[Room] = &[
             "crates/store",
             "crates/judge",
             "crates/wire",
+            "crates/schema",
             "crates/plan",
             "crates/tools",
         ],
@@ -199,6 +205,7 @@ const ROOMS: &[Room] = &[
             "crates/figures",
             "crates/tools",
             "crates/wire",
+            "crates/schema",
             "crates/engine",
             "crates/host",
             "crates/probe",

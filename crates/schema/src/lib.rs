@@ -1,0 +1,109 @@
+//! What a server of gRPC can be asked: its services, methods and messages.
+//!
+//! What this room is for: reading schemas, from `.proto` files, from sets of descriptors and from a
+//! server that describes itself; turning JSON into the messages of a method; and telling what there
+//! is.
+//! In: files and names, replies of a server, JSON. Out: a set of descriptors, messages with their
+//! prefix, text and documents.
+//! Never: a connection; who has one passes the replies on.
+
+mod example;
+mod message;
+mod near;
+mod reflection;
+mod sources;
+mod tell;
+
+pub use message::framed;
+pub use reflection::{Call, Reply, reflect};
+pub use sources::compile;
+pub use tell::{Described, ServiceRow};
+
+use near::near;
+use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
+
+/// Services, methods and messages.
+#[derive(Debug, Clone)]
+pub struct Schema {
+    pool: DescriptorPool,
+}
+
+/// One method of a service.
+#[derive(Debug, Clone)]
+pub struct Method {
+    descriptor: MethodDescriptor,
+}
+
+impl Schema {
+    /// Reads a set of descriptors, such as `protoc --include_imports --descriptor_set_out` writes.
+    pub fn of_set(set: &[u8]) -> Result<Self, String> {
+        let pool = DescriptorPool::decode(set).map_err(|error| one_line(&error))?;
+        Ok(Self { pool })
+    }
+
+    fn services(&self) -> impl Iterator<Item = ServiceDescriptor> {
+        self.pool.services()
+    }
+
+    /// The method at a path like `/package.Service/Method`; why there is none, with what is meant
+    /// perhaps.
+    pub fn method(&self, path: &str) -> Result<Method, String> {
+        let names = path.trim_start_matches('/').rsplit_once('/');
+        let Some((service, method)) = names.filter(|(_, method)| !method.is_empty()) else {
+            let some = self.services().flat_map(|service| {
+                let path = |method: MethodDescriptor| path_of(&method);
+                service.methods().map(path).collect::<Vec<_>>()
+            });
+            let some = { some }.find(|path| !path.contains("grpc.reflection."));
+            return Err(format!(
+                "'{path}' names no method; a call is grpc://HOST:PORT/package.Service/Method, for \
+                 example {}",
+                some.unwrap_or_else(|| "/shop.Catalog/Read".to_string())
+            ));
+        };
+        let Some(known) = self.services().find(|one| one.full_name() == service) else {
+            let names: Vec<String> =
+                self.services().map(|one| one.full_name().to_string()).collect();
+            return Err(format!("there is no service {service}{}", near(service, &names)));
+        };
+        let Some(descriptor) = known.methods().find(|one| one.name() == method) else {
+            let names: Vec<String> = known.methods().map(|one| one.name().to_string()).collect();
+            return Err(format!("{service} has no method {method}{}", near(method, &names)));
+        };
+        Ok(Method { descriptor })
+    }
+}
+
+impl Method {
+    /// What keeps it from being measured as one message for one message; nothing for most.
+    pub fn streams(&self) -> Option<&'static str> {
+        let method = &self.descriptor;
+        match (method.is_client_streaming(), method.is_server_streaming()) {
+            (false, false) => None,
+            (false, true) => Some("its replies"),
+            (true, false) => Some("its requests"),
+            (true, true) => Some("requests and replies"),
+        }
+    }
+
+    /// Its message as JSON describes it, with the prefix that a call has; what is wrong with the
+    /// JSON otherwise.
+    pub fn message(&self, json: &[u8]) -> Result<Vec<u8>, String> {
+        message::encoded(&self.descriptor.input(), json)
+    }
+
+    /// A message that it takes, as JSON.
+    pub fn example(&self) -> String {
+        example::of(&self.descriptor.input()).to_string()
+    }
+}
+
+/// The path of a call.
+fn path_of(method: &MethodDescriptor) -> String {
+    format!("/{}/{}", method.parent_service().full_name(), method.name())
+}
+
+/// The text of an error in one line.
+fn one_line(error: &dyn std::fmt::Display) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,170 @@
+//! One schema, from files and from servers that describe themselves in different ways.
+
+use model::call::CallStatus;
+use prost::Message;
+use prost_types::FileDescriptorSet;
+use schema::{Reply, Schema, compile, framed, reflect};
+use std::path::PathBuf;
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
+}
+
+fn set() -> Vec<u8> {
+    compile(&[fixture("shop.proto")], &[]).unwrap()
+}
+
+fn shop() -> Schema {
+    Schema::of_set(&set()).unwrap()
+}
+
+#[test]
+fn what_a_file_imports_is_found_beside_it() {
+    let rows = shop().rows();
+    assert_eq!(rows.len(), 1);
+    let lines: Vec<String> = rows[0].methods.iter().map(|method| method.line()).collect();
+    assert_eq!(lines[0], "rpc Read(shop.ReadRequest) returns (shop.Item)");
+    assert_eq!(lines[3], "rpc Watch(shop.ReadRequest) returns (stream shop.Item)");
+    let missing = compile(&[fixture("none.proto")], &[]).unwrap_err();
+    assert!(missing.contains("none.proto") && !missing.contains('\n'), "{missing}");
+    // Elsewhere, its import is not found.
+    let elsewhere = compile(&[fixture("shop.proto")], &[PathBuf::from("/proc")]).unwrap_err();
+    assert!(!elsewhere.contains('\n'), "{elsewhere}");
+}
+
+#[test]
+fn json_becomes_a_message_with_its_prefix() {
+    let read = shop().method("/shop.Catalog/Read").unwrap();
+    for json in ["{\"id\":150}", "{\"id\":\"150\"}"] {
+        assert_eq!(read.message(json.as_bytes()).unwrap(), [0, 0, 0, 0, 3, 0x08, 0x96, 0x01]);
+    }
+    for json in ["", " ", "{}", "{\"id\":0}"] {
+        assert_eq!(read.message(json.as_bytes()).unwrap(), framed(&[]), "{json:?}");
+    }
+    let echo = shop().method("shop.Catalog/Echo").unwrap();
+    let item = "{\"madeAt\":\"1970-01-01T00:00:01Z\",\"parts\":[{\"colour\":\"RED\"}]}";
+    let message = echo.message(item.as_bytes()).unwrap();
+    assert_eq!(message, [&[0, 0, 0, 0, 8][..], &[0x22, 2, 8, 1], &[0x2a, 2, 0x18, 1]].concat());
+    let same = item.replace("madeAt", "made_at");
+    assert_eq!(echo.message(same.as_bytes()).unwrap(), message, "both names of a field");
+    assert!(echo.message(echo.example().as_bytes()).is_ok(), "{}", echo.example());
+}
+
+/// The field, what it takes, and an example.
+#[test]
+fn what_does_not_fit_is_named() {
+    let echo = shop().method("/shop.Catalog/Echo").unwrap();
+    for (json, words) in [
+        ("{\"id\":", ["not JSON", "for example '{"]),
+        ("{\"idd\":1}", ["shop.Item has no field 'idd'", "did you mean id?"]),
+        ("{\"parts\":[{\"id\":1},{\"nam\":2}]}", ["'parts.nam'", "did you mean name?"]),
+        ("{\"id\":\"x\"}", ["field 'id' takes int64, not \"x\"", "{\"id\":1}"]),
+        ("{\"id\":99999999999999999999}", ["field 'id' takes int64", "{\"id\":1}"]),
+        ("{\"name\":7}", ["field 'name' takes string, not 7", "{\"name\":\"text\"}"]),
+        ("{\"colour\":\"BLUE\"}", ["shop.Colour (ANY, RED)", "{\"colour\":\"RED\"}"]),
+        ("{\"made_at\":\"now\"}", ["google.protobuf.Timestamp", "2026-01-02T03:04:05Z"]),
+        ("{\"parts\":{\"id\":1}}", ["repeated shop.Item", "[{"]),
+        ("{\"parts\":[{\"parts\":[{\"name\":[]}]}]}", ["'parts.parts.name'", "takes string"]),
+        ("[1]", ["the message is no shop.Item", "for example '{"]),
+    ] {
+        let wrong = echo.message(json.as_bytes()).unwrap_err();
+        let is_said = words.iter().all(|word| wrong.contains(word));
+        assert!(is_said && !wrong.contains('\n'), "{json}: {wrong}");
+    }
+}
+
+#[test]
+fn methods_are_found_or_what_is_meant_is_told() {
+    let shop = shop();
+    for (path, words) in [
+        ("/shop.Catalog/Red", "no method Red; did you mean Read?"),
+        ("/shop.Catalog/Delete", "there is Read, Echo, Slow, Watch"),
+        ("/shop.Katalog/Read", "no service shop.Katalog; did you mean shop.Catalog?"),
+        ("/", "for example /shop.Catalog/Read"),
+        ("/shop.Catalog/", "for example /shop.Catalog/Read"),
+    ] {
+        let wrong = shop.method(path).unwrap_err();
+        assert!(wrong.contains(words), "{path}: {wrong}");
+    }
+    assert_eq!(shop.method("/shop.Catalog/Read").unwrap().streams(), None);
+    assert_eq!(shop.method("/shop.Catalog/Watch").unwrap().streams(), Some("its replies"));
+}
+
+#[test]
+fn everything_can_be_described() {
+    let shop = shop();
+    let names = |symbol: &str| -> Vec<String> {
+        shop.describe(symbol).unwrap().into_iter().map(|one| one.name).collect()
+    };
+    assert_eq!(
+        names("shop.Catalog/Read"),
+        ["shop.Catalog/Read", "shop.ReadRequest", "shop.Item", "shop.Colour"]
+    );
+    assert_eq!(names("shop.Catalog.Read"), names("/shop.Catalog/Read"));
+    assert_eq!((names("shop.Catalog").len(), names("shop.Colour").len()), (1, 1));
+    let item = &shop.describe("shop.Item").unwrap()[0];
+    assert!(item.proto.contains("  repeated shop.Item parts = 5;\n"), "{}", item.proto);
+    let wrong = shop.describe("shop.Itme").unwrap_err();
+    assert!(wrong.contains("did you mean shop.Item?"), "{wrong}");
+}
+
+/// A field of a message with a text, as the protocol has it.
+fn field(number: u8, text: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2, text.len() as u8][..], text].concat()
+}
+
+/// A server that speaks one version and has each file by itself.
+fn answer(version: &str, path: &str, message: &[u8]) -> Reply {
+    let ended = |status| Reply { status, body: Vec::new() };
+    if path != format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo") {
+        return ended(CallStatus::Unimplemented);
+    }
+    let files = FileDescriptorSet::decode(&set()[..]).unwrap().file;
+    let file = |name: &str| {
+        let file = files.iter().find(|file| file.name() == name).map(Message::encode_to_vec)?;
+        let mut inner = vec![1 << 3 | 2];
+        prost::encode_length_delimiter(file.len(), &mut inner).unwrap();
+        inner.extend(file);
+        let mut all = vec![4 << 3 | 2];
+        prost::encode_length_delimiter(inner.len(), &mut all).unwrap();
+        Some([all, inner].concat())
+    };
+    let (asked, text) = (message[5] >> 3, String::from_utf8_lossy(&message[7..]).into_owned());
+    let known = match (asked, text.as_str()) {
+        (7, _) => Some(field(6, &field(1, &field(1, b"shop.Catalog")))),
+        (4, "shop.Catalog") => file("shop.proto"),
+        (3, name) => file(name),
+        _ => None,
+    };
+    let body = known.unwrap_or_else(|| field(7, &field(2, b"not found")));
+    Reply { status: CallStatus::Ok, body: framed(&body) }
+}
+
+#[test]
+fn a_server_describes_itself_file_by_file() {
+    for version in ["v1", "v1alpha"] {
+        for symbols in [&[][..], &["shop.Catalog".to_string()], &["no.Such".to_string()]] {
+            let mut calls = 0;
+            let set = reflect(symbols, &mut |path, message| {
+                calls += 1;
+                Ok(answer(version, path, message))
+            });
+            let schema = Schema::of_set(&set.unwrap()).unwrap();
+            assert!(schema.method("/shop.Catalog/Echo").is_ok(), "{version} {symbols:?}");
+            assert!(calls <= 7, "{calls}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_does_not_is_told_from_one_that_may_not() {
+    let none =
+        |status| reflect(&[], &mut |_, _| Ok(Reply { status, body: Vec::new() })).unwrap_err();
+    let without = none(CallStatus::Unimplemented);
+    assert!(without.contains("does not describe itself") && without.contains("--proto FILE"));
+    let forbidden = none(CallStatus::Unauthenticated);
+    assert!(forbidden.contains("UNAUTHENTICATED") && forbidden.contains("-H"), "{forbidden}");
+    let odd =
+        reflect(&[], &mut |_, _| Ok(Reply { status: CallStatus::Ok, body: framed(b"\xff\xff") }));
+    assert!(odd.unwrap_err().contains("sent no answer"));
+}
