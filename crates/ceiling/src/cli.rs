@@ -109,6 +109,8 @@ pub enum Command {
     Advise(cmd::advise::Advise),
     #[command(flatten)]
     Front(cmd::front::FrontCommand),
+    /// What a gRPC server can be asked: lists its services, describes methods and messages.
+    Grpc(cmd::grpc::Grpc),
     /// Checks figures of any load generator, or of a text, by arithmetic.
     Audit(cmd::audit::Audit),
     /// Keeps entries about experiments, and checks their figures and findings against the results.

@@ -220,14 +220,14 @@ fn no_files(trial: &Trial) -> Result<(), String> {
 /// Checks that there is TLS just where the URL says so, and that it asks for no other host: a
 /// server may route a connection by the name in its handshake.
 fn handshakes(trial: &Trial, url: &Url, allow: &Allow) -> Result<(), String> {
-    match (&trial.tls, url.scheme) {
-        (Some(tls), Scheme::Https) if tls.server_name == url.host => Ok(()),
-        (Some(tls), Scheme::Https) => allow
+    match (&trial.tls, url.scheme.is_secure()) {
+        (Some(tls), true) if tls.server_name == url.host => Ok(()),
+        (Some(tls), true) => allow
             .check((url.scheme, &tls.server_name, url.port))
             .map_err(|error| format!("--sni: {error}")),
-        (None, Scheme::Http | Scheme::Tcp) => Ok(()),
-        (Some(_), _) => Err(format!("{} has no TLS", url.text)),
-        (None, Scheme::Https) => Err(format!("{} is never loaded without TLS", url.text)),
+        (None, false) => Ok(()),
+        (Some(_), false) => Err(format!("{} has no TLS", url.text)),
+        (None, true) => Err(format!("{} is never loaded without TLS", url.text)),
     }
 }
 

@@ -14,6 +14,7 @@ mod turnover;
 mod limits;
 mod ports;
 
+mod calls;
 pub mod checkup;
 mod crews;
 pub mod drift;

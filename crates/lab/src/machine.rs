@@ -1,11 +1,12 @@
 //! The host that makes the load, as a plan asks about it: its CPUs, drivers, addresses and files.
 
+use crate::calls;
 use crate::ports::Ports;
 use engine::driver::{ktls, uring};
 use model::load::{DriverKind, Level};
 use model::route::{Address, Route, routes};
 use model::units::parse_cpus;
-use plan::{BYTES_MAX, Machine, Sources, WayError};
+use plan::{BYTES_MAX, Machine, SchemaFrom, Sources, WayError};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -62,6 +63,15 @@ impl Machine for ThisHost {
 
     fn seed(&self) -> u64 {
         jiff::Timestamp::now().as_nanosecond() as u64 >> 10
+    }
+
+    fn schema(&self, from: &SchemaFrom<'_>) -> Result<Option<Vec<u8>>, String> {
+        match from {
+            SchemaFrom::Files(files, folders) => schema::compile(files, folders),
+            SchemaFrom::Set(file) => read_whole(file),
+            SchemaFrom::Server(reach) => calls::reflect(reach),
+        }
+        .map(Some)
     }
 
     fn program(&self, name: &str) -> Result<(), String> {

@@ -2,10 +2,12 @@
 //! before any load, so that an error is reported at once and in words.
 
 use engine::driver::ktls;
+use model::call::Spoken;
 use model::load::{HttpChoice, HttpVersion, Trial};
 use model::route::Address;
 use model::tls::{
-    KernelTls, KernelTlsInfo, Resumption, TlsCause, TlsChoice, TlsInfo, TlsVersion, Trust,
+    KernelTls, KernelTlsInfo, ProxyChoice, Resumption, TlsCause, TlsChoice, TlsInfo, TlsVersion,
+    Trust,
 };
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -150,7 +152,10 @@ impl Manners {
         match trial.manner.http {
             HttpChoice::One => Self::settled(trial, HttpVersion::One),
             HttpChoice::Two => Self::settled(trial, HttpVersion::Two),
-            HttpChoice::Auto => Self::offering(trial, &[Http2::ALPN, Http1::ALPN]),
+            HttpChoice::Auto => Self::offering(
+                (trial.tls.as_ref(), trial.proxy.as_ref()),
+                &[Http2::ALPN, Http1::ALPN],
+            ),
         }
     }
 
@@ -160,17 +165,50 @@ impl Manners {
             HttpVersion::One => Http1::ALPN,
             HttpVersion::Two => Http2::ALPN,
         };
-        Ok(Self { http, ..Self::offering(trial, &[alpn])? })
+        let way = (trial.tls.as_ref(), trial.proxy.as_ref());
+        Ok(Self { http, ..Self::offering(way, &[alpn])? })
     }
 
-    fn offering(trial: &Trial, alpn: &[&'static [u8]]) -> Result<Self, SecretsError> {
-        let recipe = trial.tls.as_ref().map(|choice| recipe(choice, alpn)).transpose()?;
-        let tunnel = trial
-            .proxy
-            .as_ref()
+    /// The same for connections that have no trial yet, encrypted and by a proxy as chosen.
+    pub fn offering(
+        (tls, proxy): (Option<&TlsChoice>, Option<&ProxyChoice>),
+        alpn: &[&'static [u8]],
+    ) -> Result<Self, SecretsError> {
+        let recipe = tls.map(|choice| recipe(choice, alpn)).transpose()?;
+        let tunnel = proxy
             .filter(|proxy| proxy.tunnels())
             .map(|proxy| tunnel::request(&proxy.target, proxy.authorization.as_deref()).into());
         Ok(Self { recipe: recipe.map(Arc::new), tunnel, http: HttpVersion::One })
+    }
+
+    /// Connects to `address`, and through the proxy if it has a tunnel.
+    pub fn connect(
+        &self,
+        proxy: Option<&ProxyChoice>,
+        address: &Address,
+        timeout: Duration,
+    ) -> Result<Socket, GreetError> {
+        let failed = |stage| {
+            let address = address.clone();
+            move |error| GreetError::Io { address, stage, error }
+        };
+        let mut stream = Socket::connect(address, timeout).map_err(failed("connect"))?;
+        if let (Some(request), Some(proxy)) = (&self.tunnel, proxy) {
+            let response = ask(&mut stream, request).map_err(failed("asking for a tunnel"))?;
+            match response {
+                ProxyResponse::Open => {}
+                ProxyResponse::Refused(status) => {
+                    let target = proxy.target.clone();
+                    let address = address.clone();
+                    let named = if proxy.authorization.is_some() { Named::Yes } else { Named::No };
+                    return Err(GreetError::Refused { address, target, status, named });
+                }
+                ProxyResponse::Partial | ProxyResponse::Malformed => {
+                    return Err(GreetError::NotAProxy { address: address.clone() });
+                }
+            }
+        }
+        Ok(stream)
     }
 
     /// Connects once to `address` and does what every connection will do. Returns what the
@@ -189,25 +227,13 @@ impl Manners {
             let address = address.clone();
             move |error| GreetError::Io { address, stage, error }
         };
-        let mut stream = Socket::connect(address, timeout).map_err(failed("connect"))?;
-        if let (Some(request), Some(proxy)) = (&self.tunnel, &trial.proxy) {
-            let response = ask(&mut stream, request).map_err(failed("asking for a tunnel"))?;
-            match response {
-                ProxyResponse::Open => {}
-                ProxyResponse::Refused(status) => {
-                    let target = proxy.target.clone();
-                    let address = address.clone();
-                    let named = if proxy.authorization.is_some() { Named::Yes } else { Named::No };
-                    return Err(GreetError::Refused { address, target, status, named });
-                }
-                ProxyResponse::Partial | ProxyResponse::Malformed => {
-                    return Err(GreetError::NotAProxy { address: address.clone() });
-                }
-            }
-        }
+        let mut stream = self.connect(trial.proxy.as_ref(), address, timeout)?;
+        let is_grpc = Spoken::of(&trial.requests) == Spoken::Grpc;
+        let else_try = |option| if is_grpc { "the port of its gRPC server" } else { option };
         let (Some(recipe), Some(choice)) = (&self.recipe, &trial.tls) else {
             if self.http == HttpVersion::Two {
-                greet(&mut stream).map_err(|said| not_http2(address, said, "--http 1"))?;
+                greet(&mut stream)
+                    .map_err(|said| not_http2(address, said, else_try("--http 1")))?;
             }
             return Ok(None);
         };
@@ -219,7 +245,7 @@ impl Manners {
                 let is_agreed = info.as_ref().is_some_and(is_http2);
                 if self.http == HttpVersion::Two && !is_agreed {
                     let said = "it agrees on no protocol by ALPN".to_string();
-                    return Err(not_http2(address, said, "--http auto"));
+                    return Err(not_http2(address, said, else_try("--http auto")));
                 }
                 Ok(info)
             }
@@ -305,8 +331,10 @@ fn system_roots() -> Result<Vec<Vec<u8>>, SecretsError> {
 }
 
 /// A blocking connection of either kind.
-enum Socket {
+pub enum Socket {
+    /// Of a network.
     Tcp(TcpStream),
+    /// Inside this host.
     Unix(UnixStream),
 }
 
@@ -464,13 +492,13 @@ fn step(stream: &mut Socket, session: &mut TlsSession) -> Result<(), ShakeError>
     Ok(())
 }
 
-fn flush(stream: &mut Socket, session: &mut TlsSession) -> io::Result<()> {
+pub fn flush(stream: &mut Socket, session: &mut TlsSession) -> io::Result<()> {
     let mut records = Vec::new();
     session.take_output(&mut records);
     stream.write_all(&records)
 }
 
-fn is_timeout(error: &io::Error) -> bool {
+pub fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
@@ -498,7 +526,7 @@ fn kernel_tls(asked: KernelTls) -> KernelTlsInfo {
 }
 
 /// What went wrong in plain words, and what to do about it.
-fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
+pub fn advise(cause: TlsCause, choice: &TlsChoice) -> (&'static str, String) {
     let name = &choice.server_name;
     let trusted = match &choice.trust {
         Trust::File(path) | Trust::Sent { file: path, .. } => {

@@ -201,6 +201,7 @@ options! {
     "connect-to"        Open    Address  Connection  Later;
     "connections" 'c'   Plain   Load     Level       First;
     "cpus"              Plain   Load     Generator   Later;
+    "deadline"          Plain   Load     Requests    Later;
     "depth" 'p'         Plain   Load     Connection  Later;
     "devices" 'c'       Plain   Load     Level       First;
     "driver"            Plain   Load     Generator   Later;
@@ -236,6 +237,9 @@ options! {
     "probe-pin"         Plain   Address  Telemetry   Later;
     "probe-token-file"  Plain   File     Telemetry   Later;
     "profile"           Plain   Server   Experiment  Later;
+    "proto"             Plain   File     Requests    Later;
+    "proto-path"        Plain   File     Requests    Later;
+    "protoset"          Plain   File     Requests    Later;
     "proxy" 'x'         Address Address  Connection  Later;
     "proxy-tunnel"      Flag    Address  Connection  Later;
     "quiet" 'q'         Flag    Run      Output      Later;

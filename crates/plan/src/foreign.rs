@@ -39,7 +39,7 @@ pub enum Value {
 }
 
 const NO_HTTP3: &str =
-    "ceiling speaks HTTP/1.1 and HTTP/2, which --http chooses; for gRPC take ghz";
+    "ceiling speaks HTTP/1.1 and HTTP/2, which --http chooses; gRPC has grpc:// in its URL";
 const BASIC: &str = "a user and a password are a header; put the value into a variable and name it";
 const BASIC_EXAMPLE: &str = "--auth-env AUTH, with AUTH=\"Basic $(printf USER:PASSWORD | base64)\"";
 

@@ -9,6 +9,10 @@ use model::load::{HttpChoice, Level, Question};
 /// The version as requested, where the rest of the load can be made with it.
 pub fn choice(options: &Options, url: &Url, shape: &Shape) -> Result<HttpChoice, Usage> {
     let (choice, typed) = match options.http {
+        Some(HttpText::One) if url.scheme.is_grpc() => {
+            return Err("--http 1: gRPC needs HTTP/2; leave it out".into());
+        }
+        _ if url.scheme.is_grpc() => (HttpChoice::Two, "gRPC"),
         _ if options.http2_prior_knowledge => (HttpChoice::Two, "--http2-prior-knowledge"),
         None | Some(HttpText::One) => return Ok(HttpChoice::One),
         Some(HttpText::Two) => (HttpChoice::Two, "--http 2"),

@@ -28,6 +28,7 @@ mod tune;
 mod arrivals;
 mod ask;
 mod auth;
+mod calls;
 mod confirm;
 mod endpoints;
 mod far_probe;
@@ -67,6 +68,7 @@ pub use trust::untrusted;
 pub use tune::Tune;
 
 pub use ask::{Ask, LoadCommand};
+pub use calls::{Reach, SchemaFrom, SchemaQuestion};
 pub use endpoints::WayError;
 pub use explain::one_line;
 pub use far_probe::ProbeOptions;

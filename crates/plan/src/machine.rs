@@ -3,6 +3,7 @@
 //! Plans read no file and ask no kernel. The program that carries them out implements these
 //! queries.
 
+use crate::calls::SchemaFrom;
 use crate::way_syntax::Sources;
 use model::load::{DriverKind, Level};
 use model::route::Address;
@@ -48,6 +49,11 @@ pub trait Machine {
 
     /// Whether a program can be run, or why not.
     fn program(&self, name: &str) -> Result<(), String>;
+
+    /// A schema, as a set of descriptors; nothing where no file and no server is asked for it.
+    fn schema(&self, _from: &SchemaFrom<'_>) -> Result<Option<Vec<u8>>, String> {
+        Ok(None)
+    }
 }
 
 /// Address of every name on a host that is not queried (RFC 5737).

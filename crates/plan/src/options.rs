@@ -1,5 +1,6 @@
 //! Options that all commands with load share. Names follow those of wrk, then of curl.
 
+use crate::calls::SchemaOptions;
 use crate::confirm::ConfirmOptions;
 use crate::endpoints::WayOptions;
 use crate::far_probe::ProbeOptions;
@@ -20,7 +21,8 @@ use std::path::PathBuf;
 /// What is sent to the target, and how.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Where: http[s]://HOST[:PORT][/PATH]; with --targets, the server of their paths
+    /// Where: http[s]://HOST[:PORT][/PATH]; with --targets, the server of their paths; for gRPC
+    /// grpc[s]://HOST:PORT/package.Service/Method
     #[arg(required_unless_present = "targets")]
     pub url: Option<UrlText>,
 
@@ -103,9 +105,17 @@ pub struct Options {
     #[arg(short = 'X', long, short_alias = 'm', value_name = "METHOD")]
     pub method: Option<Method>,
 
-    /// Body of the request
+    /// Body of the request; for gRPC the message as JSON
     #[arg(short = 'b', long, value_name = "TEXT", conflicts_with = "body_file")]
     pub body: Option<Body>,
+
+    #[command(flatten)]
+    pub(crate) schema: SchemaOptions,
+
+    /// For gRPC: what calls say how long they may take (grpc-timeout); the server ends them then.
+    /// --timeout is when ceiling gives up
+    #[arg(long, value_name = "T")]
+    pub deadline: Option<Time>,
 
     /// File with the body of the request
     #[arg(short = 'f', long, value_name = "FILE")]
@@ -226,7 +236,7 @@ pub struct Options {
 /// What a good response must be like; any other response counts as failed.
 #[derive(Debug, Args)]
 pub struct CheckOptions {
-    /// Statuses that are good: 200 or 2xx,304
+    /// Statuses that are good: 200 or 2xx,304; for gRPC OK,NOT_FOUND
     #[arg(long = "check-status", value_name = "LIST")]
     pub status: Option<Statuses>,
 

@@ -1,6 +1,7 @@
 //! What is sent: one request from the options, or the mix of a target file.
 
 use crate::auth;
+use crate::calls;
 use crate::machine::Machine;
 use crate::mix::{self, MixError, Recipe};
 use crate::options::{HttpText, Options};
@@ -30,10 +31,21 @@ pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<Re
         None => vec![typed(options, machine)?],
     };
     let base = base(options, &recipes)?;
-    let headers: Vec<Header> =
+    let mut headers: Vec<Header> =
         options.headers.iter().cloned().chain(auth::header(options, machine)?).collect();
+    let is_grpc = base.scheme.is_grpc();
+    if is_grpc {
+        headers.extend(calls::headers(options)?);
+    }
+    calls::none_meant(options, &base)?;
     for recipe in &mut recipes {
         recipe.url = path_below(&base, recipe)?;
+        if is_grpc {
+            // Its method is in the path.
+            recipe.method = Some("POST".to_string());
+            let name = recipe.url.trim_start_matches('/').to_string();
+            recipe.name = recipe.name.take().or(Some(name));
+        }
         recipe.checks = std::mem::take(&mut recipe.checks).or(&checks(options));
         add_headers(recipe, &headers);
     }
@@ -43,7 +55,8 @@ pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<Re
     // Encoding checks what the options and the file say.
     let wrong = |error: wire::tape::EncodeError| Usage(secret::text(&error.to_string()));
     wire::tape::Tape::new(&composed.requests, 1).map_err(wrong)?;
-    let may_be_2 = options.http2_prior_knowledge
+    let may_be_2 = is_grpc
+        || options.http2_prior_knowledge
         || matches!(options.http, Some(HttpText::Two | HttpText::Auto));
     if may_be_2 {
         wire::tape::Tape::http2(&composed.requests, wire::http2::Scheme::Https).map_err(wrong)?;

@@ -108,7 +108,7 @@ impl Secure {
 
     /// The TLS settings of a trial of `url`.
     pub fn tls_for(&self, url: &Url, machine: &dyn Machine) -> Result<Option<TlsChoice>, Usage> {
-        if url.scheme != Scheme::Https {
+        if !url.scheme.is_secure() {
             return match self.first_of_tls() {
                 None => Ok(None),
                 Some(option) => Err(Usage(format!(

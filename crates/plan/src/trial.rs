@@ -1,5 +1,6 @@
 //! From options to a trial: everything "auto" is decided here.
 
+use crate::calls::{self, Reach};
 use crate::endpoints::WayError;
 use crate::http;
 use crate::machine::Machine;
@@ -39,7 +40,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
     let cpus = cpus(options, machine)?;
     let threads_max = shape.levels.iter().map(Level::connections_max).max().unwrap_or(1);
     let seed = options.seed.as_ref().map_or_else(|| machine.seed(), |seed| seed.0);
-    let RequestPlan { url, requests, targets } = requests::resolve(options, seed, machine)?;
+    let RequestPlan { url, mut requests, targets } = requests::resolve(options, seed, machine)?;
     let has_devices = shape.levels.iter().any(|level| level.life.hold.is_some());
     if url.scheme == Scheme::Tcp && !has_devices {
         let wrong = "is not HTTP, which this command needs (churn and find --hold do without)";
@@ -56,6 +57,11 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
     let tls = options.secure.tls_for(&url, machine)?;
     let proxy = options.secure.proxy_for(&url);
     let way = way(options, &url, driver, &shape.levels, machine)?;
+    if url.scheme.is_grpc() {
+        let near = (&*way.addresses, &*url.authority);
+        let reach = Reach::of(near, (tls.as_ref(), proxy.as_ref()), options.timeout.0);
+        calls::encode(&mut requests, options, reach, machine)?;
+    }
     let server = match (&options.server_pid, options.probe.choice(machine)?) {
         (Some(pid), _) => ServerProcess::Pid(pid.0),
         (None, Some(probe)) => ServerProcess::Probe(probe),
@@ -194,7 +200,7 @@ fn way(
     // The proxy resolves the target's name.
     let near = options.secure.proxy().map_or(url, |proxy| &proxy.url);
     if driver == DriverKind::Null {
-        if url.scheme == Scheme::Https || options.secure.proxy().is_some() {
+        if url.scheme.is_secure() || options.secure.proxy().is_some() {
             return Err(Refusal::Usage(Usage(
                 "--driver null has no sockets, so neither TLS nor a proxy; for example ceiling \
                  load http://null/ --driver null"

@@ -15,11 +15,27 @@ model::named! {
         Http = "http",
         /// HTTP/1.1 inside TLS.
         Https = "https",
+        /// Calls of gRPC: HTTP/2 in plain text.
+        Grpc = "grpc",
+        /// Calls inside TLS.
+        Grpcs = "grpcs",
         /// Nothing: connections only.
         Tcp = "tcp",
     }
     /// As in a URL.
     fn name, parse;
+}
+
+impl Scheme {
+    /// Whether it is inside TLS.
+    pub fn is_secure(self) -> bool {
+        matches!(self, Self::Https | Self::Grpcs)
+    }
+
+    /// Whether requests are calls of gRPC.
+    pub fn is_grpc(self) -> bool {
+        matches!(self, Self::Grpc | Self::Grpcs)
+    }
 }
 
 /// A URL taken apart.
@@ -70,8 +86,8 @@ impl Url {
             Authority::parse(authority).ok_or_else(|| error(bad_host(authority)))?;
         let shown = shown(&host, port);
         let port = match scheme {
-            Scheme::Http => port.unwrap_or(80),
-            Scheme::Https => port.unwrap_or(443),
+            Scheme::Http | Scheme::Grpc => port.unwrap_or(80),
+            Scheme::Https | Scheme::Grpcs => port.unwrap_or(443),
             Scheme::Tcp => port.ok_or_else(|| error("has no port, as in tcp://HOST:PORT"))?,
         };
         if scheme == Scheme::Tcp && !["", "/"].contains(&path) {
@@ -119,9 +135,7 @@ fn instead(scheme: &str) -> &'static str {
         "h2" | "h2c" | "http2" => {
             ": give an http or https URL, and --http 2; for example http://HOST:PORT/ --http 2"
         }
-        "h3" | "http3" | "quic" | "grpc" | "grpcs" => {
-            ": ceiling speaks HTTP/1.1 and HTTP/2; for gRPC take ghz or k6"
-        }
+        "h3" | "http3" | "quic" => ": ceiling speaks HTTP/1.1 and HTTP/2",
         "unix" | "http+unix" => {
             ": a socket is an option, --unix-socket PATH, and the URL has host and path"
         }

@@ -15,6 +15,10 @@ use std::path::PathBuf;
 typed! {
     /// Where load goes.
     text UrlText(String), "http[s]://HOST[:PORT][/PATH]", "http://127.0.0.1:8083/";
+    /// A server of gRPC.
+    text ServerText(String), "[grpc[s]://]HOST[:PORT]", "127.0.0.1:50051";
+    /// A name of a schema.
+    text SymbolName(String), "a service, a method or a message", "shop.Catalog/Read";
     /// A stored run.
     file RunPath(PathBuf), "last, last~1, an id or its beginning, a directory or a record", "last";
     /// A stored run, or none.
@@ -36,6 +40,12 @@ typed! {
     file MixFile(PathBuf), "a file", "targets.txt";
     /// The body of a request.
     file BodyFile(PathBuf), "a file", "body.json";
+    /// A schema of gRPC.
+    file ProtoFile(PathBuf), "a .proto file", "shop.proto";
+    /// Where schemas are.
+    file ProtoFolder(PathBuf), "a folder", "protos";
+    /// A set of descriptors.
+    file ProtosetFile(PathBuf), "a file", "shop.protoset";
     /// Rates over time.
     file RecordingFile(PathBuf), "a file", "rates.csv";
     /// A result.

@@ -8,6 +8,7 @@ pub mod advise;
 pub mod audit;
 pub mod compare;
 pub mod front;
+pub mod grpc;
 pub mod journal;
 pub mod run;
 pub mod runs;

@@ -21,9 +21,14 @@ impl Certificates {
 
     /// A server that presents the certificate of this name.
     pub fn server(&self, name: &str, more: &[&str]) -> Server {
+        self.server_of("target-nethttp", name, more)
+    }
+
+    /// Another program that presents it.
+    pub fn server_of(&self, program: &str, name: &str, more: &[&str]) -> Server {
         let (certificate, key) =
             (self.file(&format!("{name}.pem")), self.file(&format!("{name}.key")));
         let arguments = ["--tls-cert", &certificate, "--tls-key", &key];
-        Server::start("target-nethttp", &[&arguments[..], more].concat())
+        Server::start(program, &[&arguments[..], more].concat())
     }
 }

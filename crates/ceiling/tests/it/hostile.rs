@@ -326,6 +326,34 @@ fn journals_of_others_are_shown_as_text() {
     }
 }
 
+/// A schema whose names are hostile, as a set of descriptors: a message, and a service with a
+/// method of it.
+#[test]
+fn names_of_a_schema_control_no_terminal() {
+    let field = |number: u8, inner: &[u8]| {
+        [&[number << 3 | 2, u8::try_from(inner.len()).unwrap()][..], inner].concat()
+    };
+    // Short enough that a length is one byte.
+    let hostile = "a\u{1b}[2J\u{202e}";
+    let (name, kind) = (hostile.as_bytes(), format!(".{hostile}"));
+    let method = [field(1, name), field(2, kind.as_bytes()), field(3, kind.as_bytes())].concat();
+    let service = [field(1, b"Service"), field(2, &method)].concat();
+    let file = [field(1, name), field(4, &field(1, name)), field(6, &service)].concat();
+    let folder = Folder::new("hostile-schema");
+    let set = folder.file("set.pb");
+    fs::write(&set, field(1, &file)).unwrap();
+    let mut ran = Ran::default();
+    for more in [&[][..], &["--json"]] {
+        ran.of("grpc list", &[&["--protoset", &set][..], more].concat());
+        ran.of("grpc describe", &[&["--protoset", &set][..], more].concat());
+        ran.of("grpc describe", &[&["--protoset", &set, "--name", hostile][..], more].concat());
+    }
+    let listed = ran.of("grpc list", &["--protoset", &set]);
+    assert!(listed.stdout.starts_with("Service\n  rpc a"), "{}{}", listed.stdout, listed.stderr);
+    ran.of("grpc list", &[HOSTILE]);
+    ran.of("grpc list", &["--proto", HOSTILE]);
+}
+
 /// Every command is in a test above or says why it is not.
 #[test]
 fn every_command_that_prints_is_fed_with_hostile_text() {
@@ -334,7 +362,7 @@ fn every_command_that_prints_is_fed_with_hostile_text() {
     let commands: Vec<&str> =
         page.lines().filter_map(|line| line.strip_prefix("## ceiling ")).collect();
     assert!(commands.len() > 30, "{commands:?}");
-    let groups = ["tune", "probe", "fleet", "journal"];
+    let groups = ["tune", "probe", "fleet", "journal", "grpc"];
     for command in commands.into_iter().filter(|command| !groups.contains(command)) {
         let is_run = source.contains(&format!("\"{command}\", "))
             || source.contains(&format!("[\"{command}\""))

@@ -22,6 +22,7 @@ mod fanout;
 mod find;
 mod fleet;
 mod fronts;
+mod grpc;
 mod hostile;
 mod http2;
 mod journal;

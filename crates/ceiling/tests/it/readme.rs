@@ -87,6 +87,9 @@ const LINES: &[Line] = &[
     line("--replay rates.csv", &["-c", "2", "-t", "1"]),
     line("ceiling load URL --expect 'p99<5ms,errors<0.1%'", SHORT).codes(&[0, 3, 4]),
     line("ceiling load URL -i mix.jsonl --check-status 200", SHORT).with(&[("URL", "SERVER")]),
+    line("ceiling grpc list HOST:PORT", &[]).with(&[("HOST:PORT", "CALLS")]),
+    line("ceiling grpc://HOST:PORT/package.Service/Method -b JSON", SHORT)
+        .with(&[("grpc://HOST:PORT/package.Service/Method", "CALL"), ("JSON", "{}")]),
     line("ceiling doctor", &["-d", "100ms"]),
     line("ceiling runs", &[]),
     line("ceiling show last", &[]),
@@ -145,6 +148,7 @@ struct Reader {
     folder: Folder,
     server: Server,
     hub: Server,
+    calls: Server,
 }
 
 impl Reader {
@@ -157,9 +161,10 @@ impl Reader {
         write("page.md", "It serves 1.2M requests/s over 128 connections, p99 of 3 ms.\n");
         let fixture = root().join("bench/fixtures/wrk.txt");
         fs::copy(fixture, folder.file("wrk.txt")).unwrap();
+        let calls = Server::start("target-grpc", &[]);
         let hub = Server::start("target-nethttp", &["--hub", "one"]);
         let server = Server::start("target-nethttp", &["--debug-addr", &debug]);
-        Self { folder, server, hub }
+        Self { folder, server, hub, calls }
     }
 
     /// Runs a line of README, and returns what was typed as well.
@@ -189,6 +194,8 @@ impl Reader {
             "URL" | "http://127.0.0.1:8080/" => one(self.server.url("/simple")),
             "http://127.0.0.1:40483/read" => one(self.server.url("/read")),
             "SERVER" => one(self.server.url("")),
+            "CALLS" => one(format!("127.0.0.1:{}", self.calls.port)),
+            "CALL" => one(format!("grpc://127.0.0.1:{}/shop.Catalog/Read", self.calls.port)),
             "HUB" => one(self.hub.url("")),
             "tcp://HOST:PORT" => one(format!("tcp://127.0.0.1:{}", self.server.port)),
             "PID" => one(self.server.pid.to_string()),

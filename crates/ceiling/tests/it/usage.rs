@@ -368,7 +368,7 @@ fn schemes_of_other_protocols_say_what_can_be_measured() {
         ("ws://127.0.0.1:1/", ["WebSocket", "churn tcp://"]),
         ("WSS://h/x", ["WebSocket", "churn tcp://"]),
         ("h2c://127.0.0.1:1/", ["--http 2", "for example"]),
-        ("grpc://127.0.0.1:1", ["HTTP/1.1 and HTTP/2", "ghz"]),
+        ("h3://127.0.0.1:1", ["HTTP/1.1 and HTTP/2", "for example"]),
         ("unix:///run/x.sock", ["--unix-socket", "for example"]),
         ("ftp://h/", ["neither an http nor an https URL", "for example"]),
     ] {

@@ -1,0 +1,189 @@
+//! Calls of gRPC against a server of another implementation: what the command counts is what the
+//! server counts, by status; schemas come from it or from files; what cannot be called is said.
+
+use crate::harness::certificates::Certificates;
+use crate::harness::{Folder, Server, count, root, run, turn};
+use serde_json::{Value, json};
+
+fn drivers() -> Vec<&'static str> {
+    let has_uring = engine::driver::uring::check().is_ok();
+    if has_uring { vec!["uring", "epoll"] } else { vec!["epoll"] }
+}
+
+fn url(server: &Server, path: &str) -> String {
+    server.url(path).replace("http://", "grpc://")
+}
+
+fn fixture(name: &str) -> String {
+    root().join("crates/schema/fixtures").join(name).display().to_string()
+}
+
+/// Makes calls; a short load may break a gate, which the caller does not care about.
+fn load(arguments: &[&str]) -> Value {
+    let said = run(&[&["load"], arguments, &["-t", "1", "--warmup", "0", "--json"]].concat());
+    assert!(said.code == 0 || said.code == 4, "{}: {}", said.code, said.stderr);
+    said.record()
+}
+
+#[test]
+fn calls_are_counted_by_status_as_the_server_counts_them() {
+    for driver in drivers() {
+        let _turn = turn();
+        let server = Server::start("target-grpc", &["--fail", "8", "--every", "10"]);
+        let url = url(&server, "/shop.Catalog/Read");
+        let sizes = ["-n", "3000", "-c", "3", "-p", "16", "--driver", driver];
+        let record = load(&[&[url.as_str(), "-b", "{\"id\": 7}"], &sizes[..]].concat());
+        let point = &record["points"][0];
+        let statuses = json!({ "OK": 2700, "RESOURCE_EXHAUSTED": 300 });
+        assert_eq!(point["status_codes"], statuses, "{driver}");
+        assert_eq!(point["error_codes"], json!({ "RESOURCE_EXHAUSTED": 300 }), "{driver}");
+        assert_eq!(count(point, "/status/4xx"), 300, "{driver}");
+        assert_eq!(count(point, "/requests/completed"), 2700, "{driver}");
+        assert_eq!(server.stop()["statuses"], statuses, "{driver}");
+    }
+}
+
+/// The schema and the calls go through the same kind of connection.
+#[test]
+fn calls_go_through_tls() {
+    let _turn = turn();
+    let certificates = Certificates::new("grpc-tls");
+    let (server, ca) =
+        (certificates.server_of("target-grpc", "server", &[]), certificates.file("ca.pem"));
+    let place = format!("grpcs://127.0.0.1:{}", server.port);
+    let listed = run(&["grpc", "list", &place, "--cacert", &ca]);
+    assert!(listed.stdout.contains("shop.Catalog"), "{}{}", listed.stdout, listed.stderr);
+    let url = format!("{place}/shop.Catalog/Read");
+    let record = load(&[&url, "--cacert", &ca, "-n", "300", "-c", "3", "-p", "4"]);
+    assert_eq!(record["points"][0]["status_codes"], json!({ "OK": 300 }));
+    let unknown = run(&["grpc", "list", &place]);
+    assert_eq!(unknown.code, 5, "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("no trusted authority"), "{}", unknown.stderr);
+}
+
+/// A status that is called good, a server with few streams, messages from templates, two methods.
+#[test]
+fn a_mix_of_calls_has_results_by_method() {
+    let _turn = turn();
+    let server = Server::start("target-grpc", &["--fail", "5", "--every", "3", "--streams", "4"]);
+    let folder = Folder::new("grpc-mix");
+    let read = json!({ "url": "/shop.Catalog/Read", "body_text": "{\"id\": \"{{seq}}\"}" });
+    let echo = json!({ "url": "/shop.Catalog/Echo", "body_text": "{\"name\": \"n{{seq}}\"}" });
+    let file = folder.file("mix.jsonl");
+    std::fs::write(&file, format!("{read}\n{echo}\n")).unwrap();
+    let options = ["-i", &file, "--expand", "100", "--check-status", "OK,NOT_FOUND"];
+    let sizes = ["-n", "600", "-c", "2", "-p", "8"];
+    let record = load(&[&[url(&server, "").as_str()], &options[..], &sizes].concat());
+    let point = &record["points"][0];
+    assert_eq!(point["status_codes"], json!({ "OK": 400, "NOT_FOUND": 200 }));
+    assert_eq!(count(point, "/requests/completed"), 600, "both are good");
+    let names: Vec<&str> = point["targets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
+    assert_eq!(names, ["shop.Catalog/Read", "shop.Catalog/Echo"]);
+}
+
+/// With a status or, since it looks at the deadline in two places, with a reset of the stream.
+#[test]
+fn the_server_ends_a_call_after_its_deadline() {
+    let _turn = turn();
+    let server = Server::start("target-grpc", &[]);
+    let url = url(&server, "/shop.Catalog/Slow");
+    let good = ["--check-status", "DEADLINE_EXCEEDED"];
+    let sizes = ["-n", "10", "-c", "2", "--deadline", "20ms"];
+    let record = load(&[&[url.as_str()], &sizes[..], &good].concat());
+    let point = &record["points"][0];
+    let late = point["status_codes"]["DEADLINE_EXCEEDED"].as_u64().unwrap_or(0);
+    assert_eq!(late + count(point, "/errors/aborted"), 10, "{point}");
+}
+
+#[test]
+fn statuses_have_their_names_in_the_text() {
+    let _turn = turn();
+    let server = Server::start("target-grpc", &["--fail", "14", "--every", "2"]);
+    let url = url(&server, "/shop.Catalog/Echo");
+    let said = run(&["load", &url, "-n", "100", "-t", "1"]);
+    for words in ["OK 50.0 %  UNAVAILABLE 50.0 %", "requests failed: UNAVAILABLE 50.0 %"] {
+        assert!(said.stdout.contains(words), "{words}: {}", said.stdout);
+    }
+}
+
+#[test]
+fn a_server_tells_what_it_can_be_asked() {
+    let _turn = turn();
+    for which in ["both", "v1alpha"] {
+        let server = Server::start("target-grpc", &["--reflection", which]);
+        let place = format!("127.0.0.1:{}", server.port);
+        let listed = run(&["grpc", "list", &place]);
+        let words = "shop.Catalog\n  rpc Read(shop.ReadRequest) returns (shop.Item)\n";
+        assert!(listed.stdout.contains(words), "{which}: {}{}", listed.stdout, listed.stderr);
+        let described = run(&["grpc", "describe", &place, "shop.Catalog/Read"]);
+        for words in [
+            "message shop.ReadRequest {\n  int64 id = 1;\n}",
+            &format!("ceiling grpc://{place}/shop.Catalog/Read -b '{{\"id\":1}}'"),
+        ] {
+            assert!(described.stdout.contains(words), "{which}: {}", described.stdout);
+        }
+        let document = run(&["grpc", "describe", &place, "shop.ReadRequest", "--json"]);
+        let document: Value = serde_json::from_str(&document.stdout).unwrap();
+        assert_eq!(document["described"][0]["example"], json!({ "id": 1 }), "{which}");
+    }
+}
+
+/// One that does not describe itself is called with a schema from a file.
+#[test]
+fn a_schema_can_come_from_a_file() {
+    let _turn = turn();
+    let server = Server::start("target-grpc", &["--reflection", "off"]);
+    let (url, proto) = (url(&server, "/shop.Catalog/Echo"), fixture("shop.proto"));
+    let without = run(&["load", &url, "-n", "10"]);
+    assert_eq!(without.code, 5, "{}", without.stderr);
+    for words in ["does not describe itself", "--proto FILE", "--protoset FILE"] {
+        assert!(without.stderr.contains(words), "{words}: {}", without.stderr);
+    }
+    let record = load(&[&url, "--proto", &proto, "-b", "{\"colour\":\"RED\"}", "-n", "10"]);
+    assert_eq!(record["points"][0]["status_codes"], json!({ "OK": 10 }));
+    let listed = run(&["grpc", "list", "--proto", &proto, "--json"]);
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(listed["services"][0]["methods"][3]["streams_replies"], json!(true));
+}
+
+/// One line each, before any load.
+#[test]
+fn what_cannot_be_called_is_said() {
+    let _turn = turn();
+    let server = Server::start("target-grpc", &[]);
+    let of = |path: &str| url(&server, path);
+    let other = Server::start("target-sink", &["--threads", "1"]);
+    let http = format!("grpc://127.0.0.1:{}/shop.Catalog/Read", other.port);
+    let nobody = "grpc://127.0.0.1:1/shop.Catalog/Read".to_string();
+    for (url, more, code, words) in [
+        (of("/shop.Catalog/Red"), &[][..], 2, "did you mean Read?"),
+        (of("/shop.Shop/Read"), &[], 2, "there is no service shop.Shop"),
+        (of("/"), &[], 2, "grpc://HOST:PORT/package.Service/Method"),
+        (of("/shop.Catalog/Watch"), &[], 2, "streams its replies"),
+        (of("/shop.Catalog/Read"), &["-b", "{\"id\":\"x\"}"], 2, "field 'id' takes int64"),
+        (of("/shop.Catalog/Read"), &["-b", "{\"id\":\"{{seq}}\"}"], 2, "--expand 1000"),
+        (of("/shop.Catalog/Read"), &["--http", "1"], 2, "gRPC needs HTTP/2"),
+        (of("/shop.Catalog/Read"), &["-X", "PUT"], 2, "every call is a POST"),
+        (of("/shop.Catalog/Read"), &["-H", "te: trailers"], 2, "every call has it"),
+        (
+            of("/shop.Catalog/Read").replace("grpc:", "http:"),
+            &["--deadline", "1s"],
+            2,
+            "calls of gRPC",
+        ),
+        (http, &[], 5, "does not speak HTTP/2"),
+        (nobody, &[], 5, "127.0.0.1:1"),
+    ] {
+        let said = run(&[&["load", &url, "-n", "10"], more].concat());
+        assert_eq!(said.code, code, "{url}: {}", said.stderr);
+        assert!(said.stderr.contains(words), "{url}: {}", said.stderr);
+        assert_eq!(said.stderr.trim_end().lines().count(), 1, "{}", said.stderr);
+    }
+    let churned = run(&["churn", &of("/shop.Catalog/Read"), "-c", "2"]);
+    assert!(churned.stderr.contains("not possible with HTTP/2"), "{}", churned.stderr);
+}

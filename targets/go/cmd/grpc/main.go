@@ -1,0 +1,171 @@
+// Command grpc serves a small service of gRPC on loopback, describes itself, and counts how its
+// calls ended.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+)
+
+const usage = `target-grpc: a server of gRPC with the service shop.Catalog.
+
+  --port N           default 0: any free port; always on 127.0.0.1
+  --fail STATUS      each call that is one in --every ends with this code, such as 8
+  --every N          default 0: none
+  --streams N        streams that a connection may have at once; default 0: any number
+  --reflection WHICH both (default), v1alpha or off: how it describes itself
+  --tls-cert FILE, --tls-key FILE
+  --version
+
+Stopped by SIGTERM or SIGINT; its last line on standard output says how many calls ended with
+which status.
+`
+
+const (
+	exitInternal = 1
+	exitUsage    = 2
+)
+
+var version = "dev"
+
+// listening is the first line.
+type listening struct {
+	Event  string `json:"event"`
+	Target string `json:"target"`
+	Addr   string `json:"addr"`
+	PID    int    `json:"pid"`
+}
+
+// stopped is the last line.
+type stopped struct {
+	Event    string            `json:"event"`
+	Target   string            `json:"target"`
+	Statuses map[string]uint64 `json:"statuses"`
+}
+
+// options are the command line.
+type options struct {
+	port       uint
+	fail       uint
+	every      uint64
+	streams    uint
+	reflection string
+	cert, key  string
+}
+
+var errDone = errors.New("nothing to serve")
+
+func main() {
+	options, err := parse(os.Args[1:], os.Stdout)
+	switch {
+	case errors.Is(err, errDone):
+		return
+	case err != nil:
+		end(err, exitUsage)
+	}
+	if err := serve(options); err != nil {
+		end(err, exitInternal)
+	}
+}
+
+func end(err error, code int) {
+	fmt.Fprintln(os.Stderr, "target-grpc:", err)
+	os.Exit(code)
+}
+
+func parse(args []string, out io.Writer) (options, error) {
+	var parsed options
+	flags := flag.NewFlagSet("target-grpc", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.UintVar(&parsed.port, "port", 0, "")
+	flags.UintVar(&parsed.fail, "fail", uint(codes.ResourceExhausted), "")
+	flags.Uint64Var(&parsed.every, "every", 0, "")
+	flags.UintVar(&parsed.streams, "streams", 0, "")
+	flags.StringVar(&parsed.reflection, "reflection", "both", "")
+	flags.StringVar(&parsed.cert, "tls-cert", "", "")
+	flags.StringVar(&parsed.key, "tls-key", "", "")
+	showVersion := flags.Bool("version", false, "")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(out, usage)
+		return options{}, errDone
+	case err != nil:
+		return options{}, err
+	case flags.NArg() > 0:
+		return options{}, fmt.Errorf("%q is not a flag; --help lists them", flags.Arg(0))
+	case *showVersion:
+		fmt.Fprintln(out, "target-grpc", version, "grpc-go", grpc.Version)
+		return options{}, errDone
+	case parsed.port > 65535:
+		return options{}, fmt.Errorf("--port takes a number from 0 to 65535, not %d", parsed.port)
+	case parsed.fail > uint(codes.Unauthenticated):
+		return options{}, fmt.Errorf("--fail takes a code from 0 to 16, not %d", parsed.fail)
+	case !slices.Contains([]string{"both", "v1alpha", "off"}, parsed.reflection):
+		return options{}, fmt.Errorf("--reflection takes both, v1alpha or off")
+	case (parsed.cert == "") != (parsed.key == ""):
+		return options{}, errors.New("--tls-cert and --tls-key belong together")
+	}
+	return parsed, nil
+}
+
+func serve(options options) error {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", options.port))
+	if err != nil {
+		return err
+	}
+	counts := &counts{}
+	more := []grpc.ServerOption{grpc.StatsHandler(counts)}
+	if options.streams > 0 {
+		more = append(more, grpc.MaxConcurrentStreams(uint32(options.streams)))
+	}
+	if options.cert != "" {
+		secured, err := credentials.NewServerTLSFromFile(options.cert, options.key)
+		if err != nil {
+			return err
+		}
+		more = append(more, grpc.Creds(secured))
+	}
+	server := grpc.NewServer(more...)
+	catalog := &catalog{fail: codes.Code(options.fail), every: options.every}
+	server.RegisterService(&service, catalog)
+	switch options.reflection {
+	case "both":
+		reflection.Register(server)
+	case "v1alpha":
+		described := reflection.NewServer(reflection.ServerOptions{Services: server})
+		grpc_reflection_v1alpha.RegisterServerReflectionServer(server, described)
+	}
+	output := json.NewEncoder(os.Stdout)
+	first := listening{
+		Event: "listening", Target: "grpc", Addr: listener.Addr().String(), PID: os.Getpid(),
+	}
+	if err := output.Encode(first); err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-stop:
+	}
+	server.Stop()
+	return output.Encode(stopped{Event: "stopped", Target: "grpc", Statuses: counts.byName()})
+}
