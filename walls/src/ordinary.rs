@@ -16,6 +16,8 @@ mod caddy_upstream;
 mod fpm_children;
 mod go_mutex;
 mod go_semaphore;
+mod go_streams;
+mod go_streams_light;
 mod gunicorn_sync;
 mod haproxy_deny;
 mod haproxy_maxconn;
@@ -28,9 +30,14 @@ mod nginx_limit_delay;
 mod nginx_limit_reject;
 mod nginx_log;
 mod nginx_quota;
+mod nginx_renewed;
+mod nginx_streams;
 mod node_agent;
 mod node_cpu;
+mod node_streams;
+mod node_streams_light;
 mod node_wait;
+mod node_window;
 mod pgbouncer_pool;
 mod postgres_commit;
 mod postgres_pool;
@@ -57,13 +64,18 @@ pub const ALL: &[&Scenario] = &[
     &nginx_files::SCENARIO,
     &nginx_log::SCENARIO,
     &nginx_quota::SCENARIO,
+    &nginx_renewed::SCENARIO,
+    &nginx_streams::SCENARIO,
     &haproxy_server_maxconn::SCENARIO,
     &haproxy_maxconn::SCENARIO,
     &haproxy_deny::SCENARIO,
     &caddy_upstream::SCENARIO,
     &node_agent::SCENARIO,
     &node_cpu::SCENARIO,
+    &node_streams::SCENARIO,
+    &node_streams_light::SCENARIO,
     &node_wait::SCENARIO,
+    &node_window::SCENARIO,
     &uvicorn_threads::SCENARIO,
     &uvicorn_blocked::SCENARIO,
     &gunicorn_sync::SCENARIO,
@@ -74,6 +86,8 @@ pub const ALL: &[&Scenario] = &[
     &postgres_pool::SCENARIO,
     &pgbouncer_pool::SCENARIO,
     &go_semaphore::SCENARIO,
+    &go_streams::SCENARIO,
+    &go_streams_light::SCENARIO,
     &go_mutex::SCENARIO,
     &java_pool::SCENARIO,
     &java_nagle::SCENARIO,

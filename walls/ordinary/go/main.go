@@ -1,4 +1,5 @@
-// Command main serves with net/http; each request sleeps while it holds a semaphore or a mutex.
+// Command main serves with net/http, HTTP/1.1 and HTTP/2 without TLS; each request sleeps while it
+// holds a semaphore or a mutex. STREAMS limits the streams of an HTTP/2 connection.
 package main
 
 import (
@@ -28,5 +29,13 @@ func main() {
 		}
 		fmt.Fprintln(w, "slept")
 	})
-	fmt.Println(http.ListenAndServe(":"+os.Getenv("PORT"), nil))
+	streams, _ := strconv.Atoi(os.Getenv("STREAMS"))
+	server := http.Server{
+		Addr:      ":" + os.Getenv("PORT"),
+		Protocols: new(http.Protocols),
+		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: streams},
+	}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	fmt.Println(server.ListenAndServe())
 }
