@@ -98,8 +98,8 @@ accesslog.filename = "${dir}/access.log"`)]] },
   { name: "nghttpx and nghttpd", streams: "100", needs: ["/usr/sbin/nghttpx", "/usr/sbin/nghttpd"],
     start: ({ dir, port, behind }) => [
       ["nghttpd", "--no-tls", "-d", dir, `${behind}`],
-      ["nghttpx", "--no-conf", `-f127.0.0.1,${port};no-tls`, `-b127.0.0.1,${behind};;proto=h2`,
-        "--workers=1", `--accesslog-file=${dir}/access.log`]] },
+      ["nghttpx", "--conf=/dev/null", `-f127.0.0.1,${port};no-tls`,
+        `-b127.0.0.1,${behind};;proto=h2`, "--workers=1", `--accesslog-file=${dir}/access.log`]] },
   { name: "Envoy", streams: "1024", needs: [`${VENV}/bin/envoy`],
     start: ({ dir, port }) => [[`${VENV}/bin/envoy`, "--concurrency", "1", "--use-dynamic-base-id",
       "-l", "error", "-c", config(dir, "envoy.yaml", `
