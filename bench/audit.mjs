@@ -6,11 +6,10 @@
 // node bench/audit.mjs; ONLY=wrk,k6 regenerates those of some tools, NEW=1 makes only missing
 // files; ONLY=none writes the table alone. Figures that cannot be true are judged by hand in
 // bench/audit/judged.tsv, which has a digest of each file: a regenerated file must be judged again.
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync }
   from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -18,6 +17,7 @@ import { CASES } from "./audit/cases.mjs";
 import { SERVERS } from "./audit/servers.mjs";
 import { cut, scrubbed } from "./audit/scrub.mjs";
 import { CORPUS, readTable, writeTable } from "./audit/table.mjs";
+import { collected, freePort, started } from "./processes.mjs";
 
 const BIN = process.env.BIN ?? "bin";
 const PEERS = resolve(".cache/peers");
@@ -28,25 +28,8 @@ const PATIENCE_S = 120;
 // The exit code of a shell that cannot find the program.
 const NOT_FOUND = 127;
 
-const running = new Set();
-process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.on(signal, () => process.exit(130));
-}
-
-function start(cpu, words) {
-  const child = spawn("taskset", ["-c", cpu, ...words],
-    { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, GOMAXPROCS: "1" } });
-  running.add(child);
-  child.on("exit", () => running.delete(child));
-  return child;
-}
-
-async function collected(stream) {
-  const pieces = [];
-  for await (const piece of stream) pieces.push(piece);
-  return Buffer.concat(pieces).toString();
-}
+const start = (cpu, words) => started("taskset", ["-c", cpu, ...words],
+  { env: { ...process.env, GOMAXPROCS: "1" } });
 
 async function serve(server, scratch) {
   if (!server.program) return { url: `http://127.0.0.1:${await freePort()}/`, stop: () => [] };
@@ -67,14 +50,6 @@ async function serve(server, scratch) {
     return server.account(lines.at(-1), log);
   };
   return { url: `http://${lines[0].addr}/${server.path}`, stop };
-}
-
-async function freePort() {
-  const listener = createServer().listen(0, "127.0.0.1");
-  await once(listener, "listening");
-  const { port } = listener.address();
-  listener.close();
-  return port;
 }
 
 // Runs a tool; returns its output, its CPU time and how long it took.

@@ -6,7 +6,7 @@
 //
 // node bench/behaviours.mjs; ONLY=pool,stalls reruns these, TOOLS=wrk,find likewise, and both keep
 // the rest of out/behaviours/results.json. DRAW=1 runs nothing and writes the tables.
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { cpus, release } from "node:os";
@@ -17,6 +17,7 @@ import { FIND, ROWS, SECONDS } from "./behaviours/rows.mjs";
 import { page } from "./behaviours/table.mjs";
 import { OURS, PEERS, UPLOAD, headline, readPoint } from "./behaviours/tools.mjs";
 import { between, parseLog, wholeRun } from "./behaviours/truth.mjs";
+import { collected, started } from "./processes.mjs";
 
 const OUT = "out/behaviours";
 const RESULTS = `${OUT}/results.json`;
@@ -31,12 +32,6 @@ const PATIENCE_MS = { default: 6_000, load: 15_000, "load -R": 15_000, ramp: 60_
 const chosen = (name) => process.env[name]?.split(",");
 const isChosen = (list, name) => list === undefined || list.includes(name);
 
-const running = new Set();
-process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.on(signal, () => process.exit(130));
-}
-
 // Both ends get the highest priority where the system allows it, because a neighbour's effect on a
 // tool is not a property of the tool.
 const IS_ROOT = process.getuid() === 0;
@@ -45,10 +40,8 @@ const FIRST = IS_ROOT ? ["nice", "-n", "-20"] : [];
 function start(cpu, program, words) {
   const [command, ...rest] = [...FIRST, "taskset", "-c", cpu, program, ...words];
   // A session of its own: with autogroups the kernel weighs only whole sessions.
-  const child = spawn(command, rest, { detached: true, stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, GOMAXPROCS: "1" } });
-  running.add(child);
-  child.on("exit", () => running.delete(child));
+  const child = started(command, rest,
+    { detached: true, env: { ...process.env, GOMAXPROCS: "1" } });
   child.on("spawn", () => putFirst(child.pid));
   return child;
 }
@@ -61,12 +54,6 @@ function putFirst(pid) {
     // Kernels without autogroups lack this file, and a short command may have ended.
     if (!["ENOENT", "EINVAL", "ESRCH"].includes(error.code)) throw error;
   }
-}
-
-async function collected(stream) {
-  const pieces = [];
-  for await (const piece of stream) pieces.push(piece);
-  return Buffer.concat(pieces).toString();
 }
 
 // Starts a server of one behaviour. Stopping it returns its log.

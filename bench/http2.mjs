@@ -4,14 +4,15 @@
 //
 // node bench/http2.mjs; ONLY=nginx,lighttpd runs some and writes no document. A server that is not
 // installed is left out and named.
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync }
   from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { SERVERS } from "./http2/servers.mjs";
+import { collected, freePort, started } from "./processes.mjs";
 
 const CEILING = process.env.CEILING ?? "bin/ceiling";
 const DOC = "docs/what-other-tools-say.md";
@@ -23,27 +24,7 @@ const RATE = 2000;
 // Requests of ours before the load: whether the server answers, and whether it speaks HTTP/2.
 const SETUP_MAX = 4;
 
-const running = new Set();
-process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.on(signal, () => process.exit(130));
-}
-
-function start(cpu, words, options = {}) {
-  const child = spawn("taskset", ["-c", cpu, ...words],
-    { stdio: ["ignore", "pipe", "pipe"], ...options });
-  running.add(child);
-  child.on("exit", () => running.delete(child));
-  return child;
-}
-
-async function freePort() {
-  const listener = createServer().listen(0, "127.0.0.1");
-  await once(listener, "listening");
-  const { port } = listener.address();
-  listener.close();
-  return port;
-}
+const start = (cpu, words, options) => started("taskset", ["-c", cpu, ...words], options);
 
 const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
@@ -97,13 +78,10 @@ async function serve(server) {
 
 async function drive(words) {
   const child = start("1", words);
-  let [stdout, stderr] = ["", ""];
-  child.stdout.on("data", (data) => { stdout += data; });
-  child.stderr.on("data", (data) => { stderr += data; });
   const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
-  const [code] = await once(child, "close");
+  const [stdout, stderr] = await Promise.all([collected(child.stdout), collected(child.stderr)]);
   clearTimeout(timer);
-  return { stdout, stderr, code };
+  return { stdout, stderr };
 }
 
 async function ours(server, words) {

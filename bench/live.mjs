@@ -3,30 +3,18 @@
 // ratios of rates and of latencies with their intervals, and the CPU time of the threads that serve
 // watchers. node bench/live.mjs; PAIRS=20 WATCHERS=10 SECONDS=10 CEILING=bin/ceiling
 // SINK=bin/target-sink
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, readdirSync } from "node:fs";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { interval } from "./live/interval.mjs";
+import { started } from "./processes.mjs";
 
 const PAIRS = Number(process.env.PAIRS ?? 20);
 const WATCHERS = Number(process.env.WATCHERS ?? 10);
 const SECONDS = Number(process.env.SECONDS ?? 10);
 const CEILING = process.env.CEILING ?? "bin/ceiling";
 const SINK = process.env.SINK ?? "bin/target-sink";
-
-const running = new Set();
-process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.on(signal, () => process.exit(130));
-}
-const start = (program, words) => {
-  const child = spawn(program, words, { stdio: ["ignore", "pipe", "pipe"] });
-  running.add(child);
-  child.once("exit", () => running.delete(child));
-  return child;
-};
 
 const lineWith = async (stream, pattern) => {
   for await (const line of createInterface({ input: stream })) {
@@ -70,7 +58,7 @@ const load = async (address, watchers) => {
   const words = ["load", `http://${address}/`, "-c", "16", "-d", `${SECONDS}s`, "-t", "1",
     "--json", "--runs", "none"];
   if (watchers > 0) words.push("--live");
-  const child = start(CEILING, words);
+  const child = started(CEILING, words);
   let stdout = "";
   child.stdout.setEncoding("utf8").on("data", (text) => { stdout += text; });
   const [seen, counts] = [new Map(), { bytes: 0 }];
@@ -92,7 +80,7 @@ const load = async (address, watchers) => {
   return { rate: point.rate, p50, p99, client_us: point.cpu.client_us_per_request, cpu, counts };
 };
 
-const server = start(SINK, ["--port", "0", "--threads", "1"]);
+const server = started(SINK, ["--port", "0", "--threads", "1"]);
 const address = await lineWith(server.stdout, /"addr":"([^"]+)"/);
 const pairs = [];
 for (let nth = 0; nth < PAIRS; nth += 1) {

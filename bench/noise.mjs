@@ -3,12 +3,12 @@
 // servers while one neighbour on each CPU burns 30 % of it at random. Counts exit codes, known
 // figures, figures that agree with the server's own log, and runs that blame the server. node
 // bench/noise.mjs; RUNS=40 ONLY=load,find NOISE=0 SEED=1 MINUTES=14
-import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { cpus, loadavg } from "node:os";
 import { createInterface } from "node:readline";
 import { judge } from "./noise/judge.mjs";
+import { started } from "./processes.mjs";
 
 const RUNS = Number(process.env.RUNS ?? 40);
 const SEED = Number(process.env.SEED ?? 1);
@@ -49,18 +49,9 @@ const SCENES = [
     words: search("1k..8k") },
 ];
 
-const running = new Set();
-process.on("exit", () => { for (const child of running) child.kill("SIGKILL"); });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.on(signal, () => process.exit(130));
-}
-
 function start(program, words, stdio) {
   // A session of its own: with autogroups each neighbour weighs as much as this process.
-  const child = spawn(program, words, { detached: true, stdio });
-  running.add(child);
-  child.on("exit", () => running.delete(child));
-  return child;
+  return started(program, words, { detached: true, stdio });
 }
 
 function burn(cpu) {

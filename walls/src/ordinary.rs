@@ -138,6 +138,15 @@ fn at(place: u32, server: Program, client: &str) -> Setup {
     setup
 }
 
+/// A low rate over HTTP/2 in open loop, which does not reach the limit of streams of the server
+/// with these settings; that limit is below what the load may have in flight.
+fn light_streams(dice: &mut Dice, factor: f64, name: &'static str, settings: &str) -> Setup {
+    let rate = f64::from(dice.whole("rate", 20, 60) * 10) * factor;
+    let streams = dice.whole("streams", 8, 20);
+    let load = format!("load {{url}} --http2-prior-knowledge -c 4 -p 32 -R {rate:.0} -d 5s");
+    placed(dice, Program::ordinary(name, &format!("{settings} STREAMS={streams}")), &load)
+}
+
 /// The setup with a service that the server calls.
 pub fn asking(service: Program, mut setup: Setup) -> Setup {
     setup.downstream = Some(service);

@@ -10,7 +10,7 @@ use model::route::Address;
 use plan::Reach;
 use schema::Reply;
 use std::io::{Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::http2::{Http2, Scheme};
 use wire::response::{Expect, Outcome};
 use wire::session::{RequestId, Session, Witness};
@@ -21,6 +21,8 @@ use wire::tls::{Client, Failure, TlsSession};
 const READ_BYTES: usize = 16 * 1024;
 /// Most bytes of a reply.
 const REPLY_MAX: usize = 64 << 20;
+/// All questions together take at most this many times the time-out of one.
+const TIMES_MAX: u32 = 6;
 
 /// The schema of a server, as it describes itself.
 pub fn reflect(reach: &Reach<'_>) -> Result<Vec<u8>, String> {
@@ -37,6 +39,8 @@ struct Line<'a> {
     early: Vec<u8>,
     session: Http2,
     scheme: Scheme,
+    /// When a server that says little at a time is given up.
+    until: Instant,
 }
 
 /// The body of a reply.
@@ -67,7 +71,8 @@ impl<'a> Line<'a> {
         let tls = manners.recipe.as_ref().map(|recipe| Client::new(recipe, 1).session());
         let scheme = if tls.is_some() { Scheme::Https } else { Scheme::Http };
         let (session, early) = (Http2::for_depth(1), Vec::new());
-        let mut line = Self { reach, socket, tls, early, session, scheme };
+        let until = Instant::now() + timeout * TIMES_MAX;
+        let mut line = Self { reach, socket, tls, early, session, scheme, until };
         line.shake(address)?;
         line.greet(address)?;
         Ok(line)
@@ -182,6 +187,10 @@ impl<'a> Line<'a> {
 
     fn read(&mut self) -> Result<Vec<u8>, String> {
         let mut heard = [0; READ_BYTES];
+        if Instant::now() > self.until {
+            let limit = TIMES_MAX * Duration::from_nanos(self.reach.timeout_ns);
+            return Err(format!("it has not described itself within {limit:?}"));
+        }
         match self.socket.read(&mut heard) {
             Ok(0) => Err("it closed the connection".to_string()),
             Ok(length) => Ok(heard[..length].to_vec()),

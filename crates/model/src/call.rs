@@ -59,7 +59,7 @@ pub const LAST: u16 = FIRST + CallStatus::ALL.len() as u16 - 1;
 const HTTP_OK: u16 = 200;
 
 impl CallStatus {
-    /// The status with a code; those that nobody has defined are unknown.
+    /// The status with a code; a code that the protocol does not define is unknown.
     pub fn of_code(code: u64) -> Self {
         let place = usize::try_from(code).unwrap_or(usize::MAX);
         Self::ALL.get(place).copied().unwrap_or(Self::Unknown)

@@ -99,7 +99,7 @@ impl SchemaOptions {
     }
 }
 
-/// The schema; nothing on a host that asks nobody.
+/// The schema; nothing on a host that asks no server.
 fn schema(
     options: &SchemaOptions,
     reach: &Reach<'_>,

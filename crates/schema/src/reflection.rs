@@ -30,6 +30,8 @@ const PATHS: [&str; 2] = [
 ];
 /// Most files that a server may describe.
 const FILES_MAX: usize = 10_000;
+/// Most bytes of them all.
+const BYTES_MAX: usize = 64 << 20;
 
 /// `ServerReflectionRequest`, of which one field is set.
 #[derive(Clone, PartialEq, Message)]
@@ -84,12 +86,17 @@ struct Server<'a> {
     call: Call<'a>,
     path: &'static str,
     files: Vec<FileDescriptorProto>,
+    /// Their names.
+    names: BTreeSet<String>,
+    /// Bytes of all files that came, also of those that were there.
+    bytes: usize,
 }
 
 /// A set of descriptors: of all that these symbols need, or of all services where there are none,
 /// or one that the server does not have. A symbol is a service or a message.
 pub fn reflect(symbols: &[String], call: Call<'_>) -> Result<Vec<u8>, String> {
-    let mut server = Server { call, path: PATHS[0], files: Vec::new() };
+    let mut server =
+        Server { call, path: PATHS[0], files: Vec::new(), names: BTreeSet::new(), bytes: 0 };
     let names = server.services()?;
     let mut is_all_there = !symbols.is_empty();
     for symbol in symbols {
@@ -155,9 +162,16 @@ impl Server<'_> {
 
     fn add(&mut self, answer: Answer) -> Result<(), String> {
         for bytes in answer.files.unwrap_or_default().file {
+            self.bytes += bytes.len();
+            if self.bytes > BYTES_MAX {
+                return Err(format!(
+                    "the server describes itself in more than {} MiB",
+                    BYTES_MAX >> 20
+                ));
+            }
             let file = FileDescriptorProto::decode(&bytes[..]);
             let file = file.map_err(|error| format!("the server sent no descriptor: {error}"))?;
-            if !self.files.iter().any(|known| known.name() == file.name()) {
+            if self.names.insert(file.name().to_string()) {
                 self.files.push(file);
             }
             if self.files.len() > FILES_MAX {
@@ -169,20 +183,26 @@ impl Server<'_> {
 
     /// Asks for the files that others import, until all are there.
     fn imports(&mut self) -> Result<(), String> {
-        let mut asked = BTreeSet::new();
-        loop {
-            let known: BTreeSet<&str> = self.files.iter().map(|file| file.name()).collect();
-            let missing = self.files.iter().flat_map(|file| &file.dependency);
-            let missing =
-                { missing }.find(|name| !known.contains(name.as_str()) && !asked.contains(*name));
-            let Some(name) = missing.cloned() else { return Ok(()) };
-            let question = Question { file_by_filename: Some(name.clone()), ..Question::default() };
-            match self.ask(&question)? {
-                Ok(answer) => self.add(answer)?,
-                Err(why) => return Err(format!("the server does not have its file {name}: {why}")),
+        let (mut asked, mut at) = (BTreeSet::new(), 0);
+        while let Some(file) = self.files.get(at) {
+            for name in file.dependency.clone() {
+                if self.names.contains(&name) || !asked.insert(name.clone()) {
+                    continue;
+                }
+                if asked.len() > FILES_MAX {
+                    return Err(format!("the server imports more than {FILES_MAX} files"));
+                }
+                let file_by_filename = Some(name.clone());
+                match self.ask(&Question { file_by_filename, ..Question::default() })? {
+                    Ok(answer) => self.add(answer)?,
+                    Err(why) => {
+                        return Err(format!("the server does not have its file {name}: {why}"));
+                    }
+                }
             }
-            asked.insert(name);
+            at += 1;
         }
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use model::call::CallStatus;
 use prost::Message;
-use prost_types::FileDescriptorSet;
+use prost_types::{FileDescriptorProto, FileDescriptorSet};
 use schema::{Reply, Schema, compile, framed, reflect};
 use std::path::PathBuf;
 
@@ -167,4 +167,40 @@ fn a_server_that_does_not_is_told_from_one_that_may_not() {
     let odd =
         reflect(&[], &mut |_, _| Ok(Reply { status: CallStatus::Ok, body: framed(b"\xff\xff") }));
     assert!(odd.unwrap_err().contains("sent no answer"));
+}
+
+/// What answers the question for a file: the file, as a server sends it.
+fn sent(file: &FileDescriptorProto) -> Reply {
+    let file = file.encode_to_vec();
+    let wrapped = |tag: u8, inner: &[u8]| {
+        let mut all = vec![tag << 3 | 2];
+        prost::encode_length_delimiter(inner.len(), &mut all).unwrap();
+        [all, inner.to_vec()].concat()
+    };
+    Reply { status: CallStatus::Ok, body: framed(&wrapped(4, &wrapped(1, &file))) }
+}
+
+/// A file that imports the next one, without end, and one that never stops growing.
+#[test]
+fn a_server_that_describes_itself_without_end_is_stopped() {
+    let endless = |padding: usize| {
+        let mut calls = 0_u32;
+        let came = reflect(&["shop.Catalog".to_string()], &mut |path, message| {
+            calls += 1;
+            if calls == 1 {
+                return Ok(answer("v1", path, message));
+            }
+            Ok(sent(&FileDescriptorProto {
+                name: Some(format!("{calls}.proto")),
+                package: Some("x".repeat(padding)),
+                dependency: vec![format!("{}.proto", calls + 1)],
+                ..FileDescriptorProto::default()
+            }))
+        });
+        (came.unwrap_err(), calls)
+    };
+    let (why, calls) = endless(0);
+    assert!(why.contains("more than 10000 files") && calls < 10_100, "{why}: {calls}");
+    let (why, calls) = endless(1 << 20);
+    assert!(why.contains("more than 64 MiB") && calls < 70, "{why}: {calls}");
 }

@@ -135,6 +135,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_tool_that_does_not_speak_http2_without_tls_says_which_do() {
+        for peer in PEERS {
+            let rate = Some(100.0).filter(|_| peer.tool == Tool::Wrk2);
+            let ordered = (peer.order)(&Ask { is_http2: true, rate, ..ask::tests::ask() });
+            let name = peer.tool.name();
+            match peer.tool {
+                Tool::H2load => assert!(!ordered.unwrap().shown().contains("--h1")),
+                Tool::Oha => assert!(ordered.unwrap().shown().contains("--http2 -p 1")),
+                Tool::Vegeta => assert!(ordered.unwrap().shown().contains(" -h2c")),
+                _ => {
+                    let why = ordered.unwrap_err();
+                    assert!(why.starts_with(name) && why.contains("use h2load, oha"), "{why}");
+                }
+            }
+        }
+    }
+
     /// wrk, wrk2, oha, hey, h2load, vegeta and autocannon end with 0 whatever the responses were.
     #[test]
     fn only_a_broken_threshold_of_k6_is_an_exit_code_that_is_no_failure() {

@@ -1,10 +1,10 @@
 //! Node over HTTP/2 with a stream limit that the load does not reach.
 
-use super::placed;
+use super::light_streams;
 use crate::dice::Dice;
 use crate::proof::{Measure, Proof};
 use crate::scenario::{Scenario, Truth};
-use crate::setup::{Program, Setup};
+use crate::setup::Setup;
 
 /// See the module.
 pub const SCENARIO: Scenario = Scenario {
@@ -17,12 +17,5 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn set_up(dice: &mut Dice, factor: f64) -> Setup {
-    let rate = f64::from(dice.whole("rate", 20, 60) * 10) * factor;
-    let streams = dice.whole("streams", 8, 20);
-    let load = format!("load {{url}} --http2-prior-knowledge -c 4 -p 32 -R {rate:.0} -d 5s");
-    placed(
-        dice,
-        Program::ordinary("node", &format!("APP=streams STREAMS={streams} SLEEP_MS=1")),
-        &load,
-    )
+    light_streams(dice, factor, "node", "APP=streams SLEEP_MS=1")
 }

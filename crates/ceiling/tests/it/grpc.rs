@@ -159,7 +159,7 @@ fn what_cannot_be_called_is_said() {
     let of = |path: &str| url(&server, path);
     let other = Server::start("target-sink", &["--threads", "1"]);
     let http = format!("grpc://127.0.0.1:{}/shop.Catalog/Read", other.port);
-    let nobody = "grpc://127.0.0.1:1/shop.Catalog/Read".to_string();
+    let refusing = "grpc://127.0.0.1:1/shop.Catalog/Read".to_string();
     for (url, more, code, words) in [
         (of("/shop.Catalog/Red"), &[][..], 2, "did you mean Read?"),
         (of("/shop.Shop/Read"), &[], 2, "there is no service shop.Shop"),
@@ -177,7 +177,7 @@ fn what_cannot_be_called_is_said() {
             "calls of gRPC",
         ),
         (http, &[], 5, "does not speak HTTP/2"),
-        (nobody, &[], 5, "127.0.0.1:1"),
+        (refusing, &[], 5, "127.0.0.1:1"),
     ] {
         let said = run(&[&["load", &url, "-n", "10"], more].concat());
         assert_eq!(said.code, code, "{url}: {}", said.stderr);

@@ -31,16 +31,66 @@ pub(super) const RESPONSE: Reply<'_> = Reply {
 /// Responses per event, at most; more come with the next event.
 const RESPONSES_MAX: usize = 128;
 
+/// What is due on slots, in turns.
+pub(super) struct Turns<T> {
+    due: VecDeque<(SlotId, T)>,
+    /// How many of them this turn may take; those added later are for the next.
+    ready: usize,
+    /// When this turn began.
+    pub woken_ns: u64,
+}
+
+impl<T> Turns<T> {
+    /// Takes all memory for `slots` connections.
+    pub fn new(slots: u32) -> Self {
+        let due = VecDeque::with_capacity(2 * slots as usize + 1);
+        Self { due, ready: 0, woken_ns: clock::now_ns() }
+    }
+
+    /// Something is due in the next turn.
+    #[inline]
+    pub fn add(&mut self, slot: SlotId, what: T) {
+        self.due.push_back((slot, what));
+    }
+
+    /// The rest of what was taken is due next, in this turn.
+    #[inline]
+    fn put_back(&mut self, slot: SlotId, what: T) {
+        self.due.push_front((slot, what));
+        self.ready += 1;
+    }
+
+    /// Forgets a slot.
+    pub fn leave(&mut self, slot: SlotId) {
+        self.due.retain(|(due, _)| *due != slot);
+        self.ready = self.ready.min(self.due.len());
+    }
+
+    /// Begins a turn; waits if nothing is due.
+    pub fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
+        if self.due.is_empty() {
+            clock::pause_ns(until_ns.saturating_sub(now_ns).min(1_000_000));
+        }
+        self.ready = self.due.len();
+        self.woken_ns = clock::now_ns();
+        self.woken_ns
+    }
+
+    /// What is due next in this turn.
+    #[inline]
+    pub fn next(&mut self) -> Option<(SlotId, T)> {
+        self.ready = self.ready.checked_sub(1)?;
+        self.due.pop_front()
+    }
+}
+
 /// See the module.
 pub struct Null {
     tape: Arc<Tape>,
     responses: Vec<u8>,
     response_bytes: usize,
-    /// Slots with their number of responses due; zero means that the slot was just opened.
-    due: VecDeque<(SlotId, u32)>,
-    /// How many of them this turn may take; those added later are for the next.
-    ready: usize,
-    woken_ns: u64,
+    /// Numbers of responses; zero means that the slot was just opened.
+    turns: Turns<u32>,
 }
 
 impl Null {
@@ -52,9 +102,7 @@ impl Null {
             tape: Arc::clone(&job.tape),
             responses: response.repeat(RESPONSES_MAX),
             response_bytes: response.len(),
-            due: VecDeque::with_capacity(2 * slots as usize + 1),
-            ready: 0,
-            woken_ns: clock::now_ns(),
+            turns: Turns::new(slots),
         }
     }
 }
@@ -66,41 +114,33 @@ impl Driver for Null {
     }
 
     fn open(&mut self, slot: SlotId, _route: u32) {
-        self.due.push_back((slot, 0));
+        self.turns.add(slot, 0);
     }
 
     #[inline]
     fn send(&mut self, slot: SlotId, span: Range<usize>, _ahead: Ahead) -> Sending {
-        self.due.push_back((slot, self.tape.count(&span)));
+        self.turns.add(slot, self.tape.count(&span));
         Sending::Done
     }
 
     fn close(&mut self, slot: SlotId) {
-        self.due.retain(|(due, _)| *due != slot);
-        self.ready = self.ready.min(self.due.len());
+        self.turns.leave(slot);
     }
 
     fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
-        if self.due.is_empty() {
-            clock::pause_ns(until_ns.saturating_sub(now_ns).min(1_000_000));
-        }
-        self.ready = self.due.len();
-        self.woken_ns = clock::now_ns();
-        self.woken_ns
+        self.turns.wait(now_ns, until_ns)
     }
 
     #[inline]
     fn next(&mut self) -> Option<Event> {
-        self.ready = self.ready.checked_sub(1)?;
-        let (slot, count) = self.due.pop_front()?;
-        let at_ns = self.woken_ns;
+        let (slot, count) = self.turns.next()?;
+        let at_ns = self.turns.woken_ns;
         if count == 0 {
             return Some(Event::Opened { slot, at_ns });
         }
         let now = count.min(RESPONSES_MAX as u32);
         if now < count {
-            self.due.push_front((slot, count - now));
-            self.ready += 1;
+            self.turns.put_back(slot, count - now);
         }
         let buffer = Buffer { id: 0, length: now * self.response_bytes as u32 };
         Some(Event::Received { slot, at_ns, buffer })

@@ -6,10 +6,9 @@
 //!
 //! Hot: runs for every request.
 
-use super::null::RESPONSE;
+use super::null::{RESPONSE, Turns};
 use super::{Ahead, Buffer, Driver, Event, Sending, SlotId};
 use crate::clock;
-use std::collections::VecDeque;
 use std::ops::Range;
 use wire::http2::Echo;
 
@@ -34,12 +33,9 @@ enum Due {
 pub struct NullStreams {
     echo: Echo,
     lines: Vec<Line>,
-    due: VecDeque<(SlotId, Due)>,
-    /// How many of them this turn may take; those added later are for the next.
-    ready: usize,
+    turns: Turns<Due>,
     /// The slot whose inbox is read.
     reading: SlotId,
-    woken_ns: u64,
 }
 
 impl NullStreams {
@@ -52,10 +48,8 @@ impl NullStreams {
         Self {
             echo: Echo::new(&RESPONSE),
             lines: (0..slots).map(line).collect(),
-            due: VecDeque::with_capacity(2 * slots as usize + 1),
-            ready: 0,
+            turns: Turns::new(slots),
             reading: 0,
-            woken_ns: clock::now_ns(),
         }
     }
 }
@@ -67,7 +61,7 @@ impl Driver for NullStreams {
     }
 
     fn open(&mut self, slot: SlotId, _route: u32) {
-        self.due.push_back((slot, Due::Opened));
+        self.turns.add(slot, Due::Opened);
     }
 
     fn send(&mut self, _slot: SlotId, _span: Range<usize>, _ahead: Ahead) -> Sending {
@@ -86,7 +80,7 @@ impl Driver for NullStreams {
         self.echo.answer(&line.outbox, &mut line.inbox);
         line.outbox.clear();
         if was_empty && !line.inbox.is_empty() {
-            self.due.push_back((slot, Due::Inbox));
+            self.turns.add(slot, Due::Inbox);
         }
         Sending::Done
     }
@@ -95,24 +89,17 @@ impl Driver for NullStreams {
         let line = &mut self.lines[slot as usize];
         line.outbox.clear();
         line.inbox.clear();
-        self.due.retain(|(due, _)| *due != slot);
-        self.ready = self.ready.min(self.due.len());
+        self.turns.leave(slot);
     }
 
     fn wait(&mut self, now_ns: u64, until_ns: u64) -> u64 {
-        if self.due.is_empty() {
-            clock::pause_ns(until_ns.saturating_sub(now_ns).min(1_000_000));
-        }
-        self.ready = self.due.len();
-        self.woken_ns = clock::now_ns();
-        self.woken_ns
+        self.turns.wait(now_ns, until_ns)
     }
 
     #[inline]
     fn next(&mut self) -> Option<Event> {
-        self.ready = self.ready.checked_sub(1)?;
-        let (slot, due) = self.due.pop_front()?;
-        let at_ns = self.woken_ns;
+        let (slot, due) = self.turns.next()?;
+        let at_ns = self.turns.woken_ns;
         Some(match due {
             Due::Opened => Event::Opened { slot, at_ns },
             Due::Inbox => {

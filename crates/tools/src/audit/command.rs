@@ -351,6 +351,9 @@ mod tests {
         assert_eq!(figures(&report), [Some(50.0), None, Some(1.0), Some(2000.0)]);
         let report = completed("h2load", "h2load --h1 -m 16 -c8 http://h/");
         assert_eq!(figures(&report), [Some(8.0), None, Some(16.0), None]);
+        let report = completed("h2load", "h2load --rps 10 -m 16 -c8 http://h/");
+        assert_eq!(figures(&report)[3], Some(80.0), "the rate is that of each client");
+        assert_eq!(report.meaning.load, Loop::Open);
         assert_eq!(figures(&completed("oha", "oha http://h/"))[0], Some(50.0));
         let report = completed("hey", "hey -c 200 -cpus 4 -z=30s http://h/");
         assert_eq!((figures(&report)[0], report.asked_s.unwrap().value), (Some(200.0), 30.0));

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"ceiling.dev/targets/internal/behave"
+	"ceiling.dev/targets/internal/command"
 )
 
 const usage = `target-behave: a server that misbehaves in one chosen way, and counts what it did.
@@ -27,11 +28,6 @@ const usage = `target-behave: a server that misbehaves in one chosen way, and co
 
 Stopped by SIGTERM or SIGINT; its last line on standard output has the totals of the log.
 `
-
-const (
-	exitInternal = 1
-	exitUsage    = 2
-)
 
 var version = "dev"
 
@@ -53,24 +49,8 @@ type options struct {
 	log       string
 }
 
-var errDone = errors.New("nothing to serve")
-
 func main() {
-	options, err := parse(os.Args[1:], os.Stdout)
-	switch {
-	case errors.Is(err, errDone):
-		return
-	case err != nil:
-		fail(err, exitUsage)
-	}
-	if err := serve(options); err != nil {
-		fail(err, exitInternal)
-	}
-}
-
-func fail(err error, code int) {
-	fmt.Fprintln(os.Stderr, "target-behave:", err)
-	os.Exit(code)
+	command.Run("target-behave", parse, serve)
 }
 
 func parse(args []string, out io.Writer) (options, error) {
@@ -87,19 +67,19 @@ func parse(args []string, out io.Writer) (options, error) {
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(out, usage)
-		return options{}, errDone
+		return options{}, command.ErrDone
 	case err != nil:
 		return options{}, err
 	case flags.NArg() > 0:
 		return options{}, fmt.Errorf("%q is not a flag; --help lists them", flags.Arg(0))
 	case *showVersion:
 		fmt.Fprintln(out, "target-behave", version)
-		return options{}, errDone
+		return options{}, command.ErrDone
 	case *list:
 		if err := json.NewEncoder(out).Encode(behave.All); err != nil {
 			return options{}, err
 		}
-		return options{}, errDone
+		return options{}, command.ErrDone
 	}
 	var found bool
 	if parsed.behaviour, found = behave.Named(*name); !found {

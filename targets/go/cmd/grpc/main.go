@@ -14,6 +14,7 @@ import (
 	"slices"
 	"syscall"
 
+	"ceiling.dev/targets/internal/command"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -34,11 +35,6 @@ const usage = `target-grpc: a server of gRPC with the service shop.Catalog.
 Stopped by SIGTERM or SIGINT; its last line on standard output says how many calls ended with
 which status.
 `
-
-const (
-	exitInternal = 1
-	exitUsage    = 2
-)
 
 var version = "dev"
 
@@ -67,24 +63,8 @@ type options struct {
 	cert, key  string
 }
 
-var errDone = errors.New("nothing to serve")
-
 func main() {
-	options, err := parse(os.Args[1:], os.Stdout)
-	switch {
-	case errors.Is(err, errDone):
-		return
-	case err != nil:
-		end(err, exitUsage)
-	}
-	if err := serve(options); err != nil {
-		end(err, exitInternal)
-	}
-}
-
-func end(err error, code int) {
-	fmt.Fprintln(os.Stderr, "target-grpc:", err)
-	os.Exit(code)
+	command.Run("target-grpc", parse, serve)
 }
 
 func parse(args []string, out io.Writer) (options, error) {
@@ -103,14 +83,14 @@ func parse(args []string, out io.Writer) (options, error) {
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(out, usage)
-		return options{}, errDone
+		return options{}, command.ErrDone
 	case err != nil:
 		return options{}, err
 	case flags.NArg() > 0:
 		return options{}, fmt.Errorf("%q is not a flag; --help lists them", flags.Arg(0))
 	case *showVersion:
 		fmt.Fprintln(out, "target-grpc", version, "grpc-go", grpc.Version)
-		return options{}, errDone
+		return options{}, command.ErrDone
 	case parsed.port > 65535:
 		return options{}, fmt.Errorf("--port takes a number from 0 to 65535, not %d", parsed.port)
 	case parsed.fail > uint(codes.Unauthenticated):
