@@ -107,6 +107,8 @@ fn schema(
 ) -> Result<Option<Schema>, Refusal> {
     let usage = |why: String| match options.given() {
         Some(option) => Refusal::Usage(Usage(format!("{option}: {why}"))),
+        // Where the address is what was typed, it is there already.
+        None if why.starts_with(reach.authority) => Refusal::NoAddress(why),
         None => Refusal::NoAddress(format!("{}: {why}", reach.authority)),
     };
     let set = machine.schema(&options.from(reach)).map_err(usage)?;

@@ -199,6 +199,19 @@ fn a_server_that_describes_itself_without_end_is_stopped() {
         });
         (came.unwrap_err(), calls)
     };
+    // One file with too many imports, each of which is answered with what is there already.
+    let many: Vec<String> = (0..20_000).map(|at| format!("{at}.proto")).collect();
+    let file = FileDescriptorProto { dependency: many, ..FileDescriptorProto::default() };
+    let mut calls = 0_u32;
+    let came = reflect(&["shop.Catalog".to_string()], &mut |path, message| {
+        calls += 1;
+        if calls == 1 {
+            return Ok(answer("v1", path, message));
+        }
+        let again = FileDescriptorProto { dependency: Vec::new(), ..file.clone() };
+        Ok(sent(if calls == 2 { &file } else { &again }))
+    });
+    assert!(came.unwrap_err().contains("imports more than 10000") && calls < 10_100, "{calls}");
     let (why, calls) = endless(0);
     assert!(why.contains("more than 10000 files") && calls < 10_100, "{why}: {calls}");
     let (why, calls) = endless(1 << 20);

@@ -183,6 +183,18 @@ fn outputs_of_our_engine_are_read_by_what_it_measured() {
     assert_eq!(since(&other), (Since::Send, Loop::Closed), "a text about another tool");
 }
 
+/// ghz has the percentiles of calls with status OK; a tenth failed, and are in p95 and p99 only if
+/// they are counted as slower than all others.
+#[test]
+fn percentiles_that_leave_failed_calls_out_say_so_from_the_share_on_that_failed() {
+    let of = judged(&corpus("ghz-text-some.txt"));
+    let outcome = |name: &str| of.claims.iter().find(|one| one.name == name).unwrap().outcome;
+    assert_ne!(outcome("p90"), Outcome::Undecided);
+    for name in ["p95", "p99", "all.mean"] {
+        assert_eq!(outcome(name), Outcome::Undecided, "{name}");
+    }
+}
+
 /// By hey's own definition the data are the bodies, and their mean is of as many responses.
 #[test]
 fn bytes_are_those_of_one_response_times_the_responses() {

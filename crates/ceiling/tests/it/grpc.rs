@@ -177,7 +177,7 @@ fn what_cannot_be_called_is_said() {
             "calls of gRPC",
         ),
         (http, &[], 5, "does not speak HTTP/2"),
-        (refusing, &[], 5, "127.0.0.1:1"),
+        (refusing, &[], 5, "ceiling: 127.0.0.1:1: connect: Connection refused"),
     ] {
         let said = run(&[&["load", &url, "-n", "10"], more].concat());
         assert_eq!(said.code, code, "{url}: {}", said.stderr);
