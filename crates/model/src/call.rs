@@ -167,6 +167,12 @@ mod tests {
             assert_eq!(CallStatus::of_code(code).name(), name);
         }
         assert_eq!(CallStatus::of_code(16), CallStatus::Unauthenticated);
+        let by_http = [(401, "UNAUTHENTICATED"), (404, "UNIMPLEMENTED"), (429, "UNAVAILABLE")];
+        for (status, name) in
+            [(400, "INTERNAL"), (504, "UNAVAILABLE"), (500, "UNKNOWN")].into_iter().chain(by_http)
+        {
+            assert_eq!(CallStatus::of_http(status).name(), name, "{status}");
+        }
         for code in [17, 99, u64::MAX] {
             assert_eq!(CallStatus::of_code(code), CallStatus::Unknown);
         }

@@ -285,6 +285,22 @@ fn a_body_leaves_as_windows_open() {
     assert_eq!((client.session.held_bytes(), client.session.take_dropped()), (0, 200));
 }
 
+/// What one send cannot take waits for the next one, and not for the server.
+#[test]
+fn only_a_window_of_the_server_holds_a_body_back() {
+    for (window, held) in [(1 << 20, 0), (1000, 1)] {
+        let mut client = Client::new(200_000);
+        let windows = [
+            Said::Settings { streams: None, window: Some(window) },
+            Said::Window { stream: 0, more: 1 << 20 },
+        ];
+        client.hear(&words(&windows)).unwrap();
+        client.send();
+        assert!(client.session.held_bytes() > 100_000, "{window}");
+        assert_eq!(client.session.held(), held, "{window}");
+    }
+}
+
 #[test]
 fn requests_that_a_server_leaves_behind_are_refused() {
     let mut client = Client::new(0);

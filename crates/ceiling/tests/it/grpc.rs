@@ -4,6 +4,11 @@
 use crate::harness::certificates::Certificates;
 use crate::harness::{Folder, Server, count, root, run, turn};
 use serde_json::{Value, json};
+use std::io::Write;
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+use wire::http2::{Said, say};
 
 fn drivers() -> Vec<&'static str> {
     let has_uring = engine::driver::uring::check().is_ok();
@@ -186,4 +191,24 @@ fn what_cannot_be_called_is_said() {
     }
     let churned = run(&["churn", &of("/shop.Catalog/Read"), "-c", "2"]);
     assert!(churned.stderr.contains("not possible with HTTP/2"), "{}", churned.stderr);
+}
+
+/// Each of its bytes comes in time, and the answer never does.
+#[test]
+fn a_server_that_says_little_for_ever_is_given_up() {
+    let _turn = turn();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut words = Vec::new();
+        say(&Said::Settings { streams: None, window: None }, &mut words);
+        while stream.write_all(&std::mem::take(&mut words)).is_ok() {
+            thread::sleep(Duration::from_millis(50));
+            say(&Said::Ping, &mut words);
+        }
+    });
+    let said = run(&["grpc", "list", &address, "-T", "200ms"]);
+    assert_eq!(said.code, 5, "{}", said.stderr);
+    assert!(said.stderr.contains("has not described itself within 1.2s"), "{}", said.stderr);
 }

@@ -153,6 +153,15 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn connections_that_a_server_of_http2_announced_to_leave_are_not_these() {
+        let mut fixture = capped();
+        fixture.left(10, 20_000_000);
+        assert_eq!(super::test(&fixture.case()), Test::NotSeen, "A13");
+        fixture.point.connections.reopened *= 2;
+        assert!(matches!(super::test(&fixture.case()), Test::Seen(_)), "half without a word");
+    }
+
+    #[test]
     fn connections_that_wait_to_be_opened_again_are_seen() {
         let mut fixture = capped();
         let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
