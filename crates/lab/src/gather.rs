@@ -69,8 +69,6 @@ pub struct Gathered {
     pub starts: Starts,
     /// The seconds of the visit; for devices.
     pub openings: Option<Openings>,
-    /// Connections open when the window began, and when it ended.
-    pub open: (u64, u64),
     /// Time to connect of the window.
     pub window_connect: Histogram,
     /// Connections established per tenth of a second of the window.
@@ -103,8 +101,8 @@ pub struct Gathered {
     /// Seconds that ticks may still belong to; workers are never a second apart.
     open_seconds: VecDeque<SecondSum>,
     connections: Vec<Connections>,
-    /// Workers that reported the window.
-    has_begun: Vec<bool>,
+    /// Open connections of each worker when the window began and ended for it; none before.
+    open: Vec<Option<(u64, u64)>>,
     window_begin_ns: u64,
     ends: WindowEnds,
     /// When the last outcome of a measured request was known.
@@ -193,7 +191,7 @@ impl Gathered {
         let workers = workers as usize;
         Self {
             connections: vec![Connections::default(); workers],
-            has_begun: vec![false; workers],
+            open: vec![None; workers],
             window_begin_ns: u64::MAX,
             ended_ns: vec![0; workers],
             spin_ns: vec![0; workers],
@@ -278,7 +276,8 @@ impl Gathered {
             self.count_answered(tick);
             self.window_loop += &tick.accounting;
             self.turnover += &tick.turnover;
-            self.count_open(tick, before.open);
+            let open = &mut self.open[tick.worker as usize];
+            *open = Some((open.map_or(before.open, |(first, _)| first), tick.connections.open));
             self.window_connect.merge(&tick.histograms[Dist::Connect]);
             self.last_tick_ns = self.last_tick_ns.max(tick.end_ns);
             let ended_ns = &mut self.ended_ns[tick.worker as usize];
@@ -319,17 +318,6 @@ impl Gathered {
             self.slow_above_ns = self.slow_above_ns.max(fastest_ns);
         }
         self.slowest.extend_from_slice(kept);
-    }
-
-    /// A tick of the window changes its worker's part of the open connections; the first one gives
-    /// the number when the window began.
-    fn count_open(&mut self, tick: &Tick, before: u64) {
-        let has_begun = &mut self.has_begun[tick.worker as usize];
-        if !std::mem::replace(has_begun, true) {
-            self.open.0 += before;
-            self.open.1 += before;
-        }
-        self.open.1 = self.open.1 + tick.connections.open - before;
     }
 
     fn add_to_series(&mut self, tick: &Tick) {
@@ -377,6 +365,13 @@ impl Gathered {
     /// Whether every worker has sent the last tick of the level.
     pub fn is_over(&self) -> bool {
         self.last as usize >= self.connections.len()
+    }
+
+    /// Open connections when the window began and ended, over the workers that reported it. One of
+    /// a fleet may report other phases in between.
+    pub fn window_open(&self) -> (u64, u64) {
+        let known = self.open.iter().flatten();
+        known.fold((0, 0), |sum, open| (sum.0 + open.0, sum.1 + open.1))
     }
 
     /// The current connections, over all workers.
@@ -528,6 +523,19 @@ mod tests {
         assert_eq!((gathered.in_flight(), gathered.all_in_flight()), (3, 5));
         gathered.settle();
         assert_eq!((gathered.measured.sent, gathered.in_flight(), gathered.served()), (6, 0, 3));
+    }
+
+    #[test]
+    fn connections_of_the_window_are_those_of_its_own_ticks() {
+        let mut gathered = Gathered::new(2);
+        gathered.begin_window(0, WindowEnds::WithSends);
+        let parts = [(0, Phase::Measure, 7), (0, Phase::Drain, 9), (1, Phase::Measure, 0)];
+        for (worker, phase, open) in parts.into_iter().chain([(0, Phase::Measure, 2)]) {
+            let mut tick = Tick { worker, phase, ..tick(1000, 1) };
+            tick.connections.open = open;
+            gathered.add(&tick);
+        }
+        assert_eq!(gathered.window_open(), (0, 2));
     }
 
     #[test]

@@ -39,8 +39,8 @@ pub fn info(
     Some(TurnoverInfo {
         rate,
         planned_rate: planned_rate(level),
-        open_before: gathered.open.0,
-        open_after: gathered.open.1,
+        open_before: gathered.window_open().0,
+        open_after: gathered.window_open().1,
         begun: turnover.begun,
         established: turnover.established,
         failed: turnover.failed,

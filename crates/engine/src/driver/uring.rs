@@ -25,6 +25,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use wire::tape::Tape;
 
 /// Queued submissions at which they are submitted in the middle of a turn. This bounds how much
@@ -183,21 +184,23 @@ pub struct Uring {
 impl Uring {
     /// Takes all memory for `slots` connections of a job.
     pub fn new(job: &Job, slots: u32) -> io::Result<Self> {
-        let ring: IoUring = IoUring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_taskrun_flag()
-            .setup_submit_all()
-            .setup_cqsize(COMPLETIONS)
-            .build(SUBMISSIONS)?;
+        let ring: IoUring = while_scarce(|| {
+            IoUring::builder()
+                .setup_single_issuer()
+                .setup_defer_taskrun()
+                .setup_taskrun_flag()
+                .setup_submit_all()
+                .setup_cqsize(COMPLETIONS)
+                .build(SUBMISSIONS)
+        })?;
         if job.manner.coalesce_ns > 0 && !ring.params().is_feature_min_timeout() {
             let why = "coalescing with io_uring needs Linux 6.12; --driver epoll does not";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         let submitter = ring.submitter();
-        submitter.register_files_sparse(slots.max(1))?;
+        while_scarce(|| submitter.register_files_sparse(slots.max(1)))?;
         let count = slots.next_power_of_two().clamp(BUFFERS_MIN.into(), BUFFERS_MAX.into());
-        let buffers = SharedBuffers::new(&submitter, count as u16)?;
+        let buffers = while_scarce(|| SharedBuffers::new(&submitter, count as u16))?;
         let closed = || Connection {
             link: TableSlot::None,
             socket: None,
@@ -835,6 +838,21 @@ impl Drop for Mapping {
         }
         // SAFETY: the mapping was made by `new` and nothing refers to it any more.
         unsafe { libc::munmap(self.start.cast(), self.length) };
+    }
+}
+
+/// Tries again for half a second where the kernel has no pages: those of files have to be written
+/// first, and it does not wait for that (`io_region_allocate_pages`, io_uring/memmap.c).
+// Cold: before a run.
+fn while_scarce<T>(mut make: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let mut left = 10;
+    loop {
+        match make() {
+            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) && left > 0 => left -= 1,
+            made => return made,
+        }
+        #[allow(clippy::disallowed_methods, reason = "before a run, no step waits")]
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

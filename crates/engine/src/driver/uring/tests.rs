@@ -5,7 +5,7 @@ use model::load::{DriverKind, Request};
 use model::route::Route;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A driver with this many connections to a listener, if this kernel supports it.
 fn driver(listener: &TcpListener, slots: u32) -> Option<Uring> {
@@ -278,4 +278,21 @@ fn what_found_no_buffer_is_as_old_as_the_wait_before() {
     assert!(matches!(next(&mut driver), Event::Received { slot: 0, .. }));
     wait(&mut driver);
     assert_eq!(driver.left_from_before(30), 30);
+}
+
+#[test]
+fn scarce_memory_is_waited_for_and_other_errors_are_not() {
+    let mut left = [libc::ENOMEM, libc::ENOMEM].into_iter();
+    let made = while_scarce(|| left.next().map_or(Ok(()), |code| Err(from_code(code))));
+    assert!(made.is_ok(), "{made:?}");
+    let mut tries = 0;
+    let refused = while_scarce(|| {
+        tries += 1;
+        Err::<(), _>(from_code(libc::EPERM))
+    });
+    assert_eq!((refused.unwrap_err().raw_os_error(), tries), (Some(libc::EPERM), 1));
+}
+
+fn from_code(code: i32) -> io::Error {
+    io::Error::from_raw_os_error(code)
 }
