@@ -7,7 +7,7 @@
 
 use crate::contender::{Contender, Driver};
 use crate::install::Peers;
-use crate::load::{Load, Reuse, Transport};
+use crate::load::{Load, Protocol, Reuse, Transport};
 use crate::machine;
 use crate::options::{self, Missing, Programs, Setting};
 use crate::rounds::{Bench, CLIENT_CPU, SERVER_CPU};
@@ -98,6 +98,7 @@ fn slot(bench: &mut Bench, server: &Server) -> Result<Slot> {
         connections: 50,
         depth: 1,
         transport: Transport::Tcp,
+        protocol: Protocol::Http1,
         reuse: Reuse::Kept,
         slot_ms: bench.setting.slot_ms,
         scratch: bench.setting.scratch(),

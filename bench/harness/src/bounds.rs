@@ -9,6 +9,8 @@ pub enum Measure {
     CostOverFloor,
     /// CPU per request over that of a peer.
     CostOver(&'static str),
+    /// CPU per request over that of our own HTTP/1.1.
+    CostOverHttp1,
     /// The share of CPU time in user mode over that of a peer.
     UserShareOver(&'static str),
     /// Requests per second of CPU time.
@@ -32,9 +34,10 @@ impl Measure {
     /// A value with its unit.
     pub fn show(self, value: f64) -> String {
         match self {
-            Self::CostOverFloor | Self::CostOver(_) | Self::UserShareOver(_) => {
-                format!("{value:.3}")
-            }
+            Self::CostOverFloor
+            | Self::CostOver(_)
+            | Self::CostOverHttp1
+            | Self::UserShareOver(_) => format!("{value:.3}"),
             Self::RequestsPerCpuSecond => format!("{:.1} M/s", value / 1e6),
             Self::BytesPerConnection => format!("{value:.0} B"),
             Self::Growth => format!("{:.2} %", value * 100.0),
@@ -93,6 +96,7 @@ impl Bound {
         match self.measure {
             Measure::CostOverFloor => format!("{side} {limit:.2} x the floor"),
             Measure::CostOver(peer) => format!("{side} {limit:.2} x {peer}"),
+            Measure::CostOverHttp1 => format!("{side} {limit:.2} x our HTTP/1.1"),
             Measure::UserShareOver(peer) => {
                 format!("user share {side} {limit:.2} x {peer}'s")
             }

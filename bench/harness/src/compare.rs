@@ -56,6 +56,9 @@ impl<'r> Comparison<'r> {
                 None => Err("no floor was measured".into()),
             },
             Measure::CostOver(peer) => self.cost_ratio(subject, peer),
+            Measure::CostOverHttp1 => {
+                self.cost_ratio(subject, &self.result.row.with_http1().name())
+            }
             Measure::UserShareOver(peer) => self.user_share_ratio(subject, peer),
             Measure::RequestsPerCpuSecond => self.requests_per_cpu_second(subject),
             Measure::BytesPerConnection | Measure::Growth => {

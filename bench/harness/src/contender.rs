@@ -2,7 +2,7 @@
 
 use super::count::{self, Count};
 use super::install::Peers;
-use super::load::{Load, Reuse, Transport};
+use super::load::{Load, Protocol, Reuse, Transport};
 use super::options::Programs;
 use super::peers::Peer;
 use super::words::{Words, words};
@@ -44,6 +44,8 @@ pub struct Ours {
     pub driver: Driver,
     /// The bounded pause, microseconds; 0 is off.
     pub coalesce_us: u32,
+    /// HTTP/1.1, in a row with HTTP/2.
+    pub is_http1: bool,
 }
 
 /// The exit code of `ceiling` for a run that broke its own gates.
@@ -60,7 +62,7 @@ pub enum Contender {
 impl Ours {
     /// This build without a pause.
     pub fn plain(driver: Driver) -> Self {
-        Self { build: Build::This, driver, coalesce_us: 0 }
+        Self { build: Build::This, driver, coalesce_us: 0, is_http1: false }
     }
 }
 
@@ -69,11 +71,12 @@ impl Contender {
     pub fn name(&self) -> String {
         match self {
             Self::Floor(driver) => format!("floor {}", driver.name()),
-            Self::Ceiling(Ours { build, driver, coalesce_us }) => {
+            Self::Ceiling(Ours { build, driver, coalesce_us, is_http1 }) => {
                 let name = if *build == Build::Base { "base" } else { "ceiling" };
                 let pause = format!(" +{coalesce_us}us");
                 let pause = if *coalesce_us > 0 { pause.as_str() } else { "" };
-                format!("{name} {}{pause}", driver.name())
+                let http1 = if *is_http1 { " http1" } else { "" };
+                format!("{name} {}{pause}{http1}", driver.name())
             }
             Self::Peer(peer) => peer.name.to_owned(),
         }
@@ -133,7 +136,7 @@ fn floor(program: &Path, driver: Driver, load: &Load) -> Words {
 /// One thread, because there is one CPU, and no warm-up, because peers have none: everything is
 /// counted and charged.
 fn ceiling(programs: &Programs, ours: Ours, load: &Load) -> Words {
-    let Ours { build, driver, coalesce_us } = ours;
+    let Ours { build, driver, coalesce_us, is_http1 } = ours;
     let program = if build == Build::Base { &programs.base } else { &programs.ceiling };
     let (connections, depth) = (load.connections.to_string(), load.depth.to_string());
     let (slot, coalesce) = (format!("{}ms", load.slot_ms), format!("{coalesce_us}us"));
@@ -148,10 +151,19 @@ fn ceiling(programs: &Programs, ours: Ours, load: &Load) -> Words {
     if load.transport == Transport::Tls {
         line.push("-k".into());
     }
+    match load.protocol {
+        Protocol::Http1 => {}
+        Protocol::Http2 if is_http1 => line.extend(words(&["--http", "1"])),
+        Protocol::Http2 => line.extend(words(&["--http", "2"])),
+        Protocol::Grpc => line.extend(words(&["-b", Load::MESSAGE])),
+    }
     if coalesce_us > 0 {
         line.extend(words(&["--coalesce", &coalesce]));
     }
-    line.push(load.url.clone());
+    line.push(match load.protocol {
+        Protocol::Grpc => load.url.replacen("http", "grpc", 1),
+        _ => load.url.clone(),
+    });
     line
 }
 

@@ -27,7 +27,7 @@ pub struct Options {
     /// Load of each slot, whole seconds [default: 3]
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u32).range(1..=3600))]
     seconds: Option<u32>,
-    /// One row, or all of a kind (depth, veth, null, churn, tls, memory); repeatable
+    /// One row, or all of a kind (depth, veth, null, churn, tls, h2, grpc, memory); repeatable
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// 2 rounds of 1 s, memory watched for 15 s instead of 60 s
@@ -94,8 +94,8 @@ fn check(options: &Options) -> Result<()> {
     let names = || rows::ROWS.iter().map(|row| row.name).chain([memory::NAME]);
     let is_any = names().any(|name| options.wants(name));
     ensure!(is_any, "no such row; rows are {}", names().collect::<Vec<_>>().join(", "));
-    let Programs { ceiling, floor, fasthttp, nethttp, certs, sink, .. } = &options.programs;
-    options::check_programs([ceiling, floor, fasthttp, nethttp, certs, sink])
+    let Programs { ceiling, floor, fasthttp, nethttp, certs, sink, grpc, .. } = &options.programs;
+    options::check_programs([ceiling, floor, fasthttp, nethttp, certs, sink, grpc])
 }
 
 /// The results of all rows.

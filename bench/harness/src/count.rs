@@ -155,6 +155,15 @@ pub fn vegeta(output: &str) -> Counted {
     Ok(Count::of(good, ns as f64 / 1e9))
 }
 
+/// `ghz --format json`: calls that ended with OK.
+pub fn ghz(output: &str) -> Counted {
+    let record = json(output)?;
+    let statuses = record["statusCodeDistribution"].as_object();
+    let statuses = statuses.ok_or("statusCodeDistribution is not an object")?;
+    let good = statuses.get("OK").and_then(Value::as_u64).unwrap_or(0);
+    Ok(Count::of(good, number(&record["total"], "total")? as f64 / 1e9))
+}
+
 fn json(output: &str) -> Result<Value, String> {
     serde_json::from_str(output).map_err(|error| format!("not one JSON document: {error}"))
 }
@@ -211,6 +220,7 @@ mod tests {
             (ab, fixture!("ab.txt"), 166628, 166628.0),
             (k6, fixture!("k6.json"), 16655, 16549.3),
             (vegeta, fixture!("vegeta.json"), 149970, 49985.0),
+            (ghz, fixture!("ghz.json"), 15003, 14652.4),
             (floor, fixture!("floor.json"), 351696, 175831.4),
         ];
         for (read, output, requests, rate) in cases {
@@ -230,6 +240,7 @@ mod tests {
             (hey, fixture!("hey-404.txt")),
             (ab, fixture!("ab-404.txt")),
             (k6, fixture!("k6-refused.json")),
+            (ghz, fixture!("ghz-failed.json")),
         ];
         for (count, output) in cases {
             assert_eq!(count(output).unwrap().requests, 0, "{output}");
@@ -277,7 +288,7 @@ mod tests {
 
     #[test]
     fn output_of_another_form_is_an_error_and_not_a_zero() {
-        let counts: &[Read] = &[wrk, h2load, oha, autocannon, hey, ab, k6, vegeta, floor];
+        let counts: &[Read] = &[wrk, h2load, oha, autocannon, hey, ab, k6, vegeta, ghz, floor];
         for count in counts {
             for output in ["", "unable to connect", "{}", "[1"] {
                 assert!(count(output).is_err(), "{output}");

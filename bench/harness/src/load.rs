@@ -10,6 +10,16 @@ pub enum Transport {
     Tls,
 }
 
+/// What is spoken on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    Http1,
+    /// HTTP/2 without the step from HTTP/1.1; depth is streams.
+    Http2,
+    /// Calls that a server answers with a status in its trailers.
+    Grpc,
+}
+
 /// Whether a connection stays open after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
@@ -26,6 +36,7 @@ pub struct Load {
     pub connections: u32,
     pub depth: u32,
     pub transport: Transport,
+    pub protocol: Protocol,
     pub reuse: Reuse,
     /// How long it lasts. Peers take whole seconds.
     pub slot_ms: u32,
@@ -34,6 +45,20 @@ pub struct Load {
 }
 
 impl Load {
+    /// The message of a call, as JSON.
+    pub const MESSAGE: &str = r#"{"id":7}"#;
+
+    /// The address and the path without its slash: for calls the method.
+    pub fn place(&self) -> (&str, &str) {
+        let rest = self.url.split_once("://").map_or(self.url.as_str(), |(_, rest)| rest);
+        rest.split_once('/').unwrap_or((rest, ""))
+    }
+
+    /// The message of a call on its way: its length, and field 1 with 7.
+    pub fn message_bytes() -> [u8; 7] {
+        [0, 0, 0, 0, 2, 8, 7]
+    }
+
     /// For programs that take whole seconds.
     pub fn seconds(&self) -> u32 {
         self.slot_ms / 1_000
@@ -49,6 +74,7 @@ impl Load {
             connections: 50,
             depth,
             transport: Transport::Tcp,
+            protocol: Protocol::Http1,
             reuse: Reuse::Kept,
             slot_ms: 3_000,
             scratch: "out/bench".into(),

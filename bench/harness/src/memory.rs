@@ -6,7 +6,7 @@
 
 use super::bounds::{Bound, Judged, Measure};
 use super::contender::{Contender, Driver, Ours};
-use super::load::{Load, Reuse, Transport};
+use super::load::{Load, Protocol, Reuse, Transport};
 use super::machine;
 use super::rounds::{Bench, CLIENT_CPU, SERVER_CPU};
 use super::rows::Target;
@@ -126,6 +126,7 @@ fn run(bench: &mut Bench, driver: Driver, plan: &Plan) -> Result<Result<Vec<Look
     };
     let load = Load {
         transport: Transport::Tcp,
+        protocol: Protocol::Http1,
         reuse: Reuse::Kept,
         url: server.url(Transport::Tcp, "/simple"),
         connections: plan.connections,

@@ -31,6 +31,8 @@ pub struct Programs {
     pub certs: PathBuf,
     #[arg(long, value_name = "PATH", default_value = "bin/target-sink")]
     pub sink: PathBuf,
+    #[arg(long, value_name = "PATH", default_value = "bin/target-grpc")]
+    pub grpc: PathBuf,
 }
 
 /// Options of every command that runs rounds.

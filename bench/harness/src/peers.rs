@@ -4,10 +4,10 @@
 //! fixture with its output.
 
 use super::count::{self, Count};
-use super::load::{Load, Reuse, Transport};
+use super::load::{Load, Protocol, Reuse, Transport};
 use super::words::{Words, words};
 
-/// How many requests a peer can have in flight on one connection.
+/// How many requests a peer can have in flight on one connection of HTTP/1.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     One,
@@ -37,8 +37,8 @@ pub struct Peer {
     pub closed: Option<&'static [&'static str]>,
     /// Further arguments for TLS with a self-signed certificate; `None` if it cannot.
     pub tls: Option<&'static [&'static str]>,
-    /// Arguments for a load, in which `{more}` stands for the further ones.
-    pub arguments: fn(&Load) -> Words,
+    /// Arguments for a load of each protocol, in which `{more}` stands for the further ones.
+    pub speaks: &'static [(Protocol, fn(&Load) -> Words)],
     /// Arguments of a second call, not charged, which prints the results of the first one.
     pub report: Option<fn(&Load) -> Words>,
     /// Reads its counts from standard output.
@@ -47,7 +47,7 @@ pub struct Peer {
     pub deep_note: Option<&'static str>,
 }
 
-/// Every peer. Most bounds are about the first three.
+/// Every peer. Most bounds are about the first four.
 pub const PEERS: &[Peer] = &[
     Peer {
         name: "wrk",
@@ -56,7 +56,7 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::Any,
         closed: Some(&["-H", "Connection: close"]),
         tls: Some(&[]),
-        arguments: wrk,
+        speaks: &[(Protocol::Http1, wrk)],
         report: None,
         count: count::wrk,
         deep_note: Some(
@@ -71,9 +71,12 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::One,
         closed: Some(&["--disable-keepalive"]),
         tls: Some(&["--insecure"]),
-        arguments: |load| {
+        speaks: &[(Protocol::Http1, |load| {
             line(load, "--no-tui --output-format json {more} -c {connections} -z {seconds}s {url}")
-        },
+        }), (Protocol::Http2, |load| {
+            let flags = "--no-tui --output-format json {more} --http2 -p {depth}";
+            line(load, &format!("{flags} -c {{connections}} -z {{seconds}}s {{url}}"))
+        })],
         report: None,
         count: count::oha,
         deep_note: None,
@@ -85,7 +88,7 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::Any,
         closed: None,
         tls: None,
-        arguments: |load| line(load, "-j {more} -c {connections} -p {depth} -d {seconds} {url}"),
+        speaks: &[(Protocol::Http1, |load| line(load, "-j {more} -c {connections} -p {depth} -d {seconds} {url}"))],
         report: None,
         count: count::autocannon,
         deep_note: None,
@@ -97,7 +100,7 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::Any,
         closed: Some(&["-H", "Connection: close"]),
         tls: Some(&[]),
-        arguments: |load| {
+        speaks: &[(Protocol::Http1, |load| {
             // With a duration it waits forever for closed connections.
             let until = match load.reuse {
                 Reuse::Kept => "-D {seconds}",
@@ -105,7 +108,13 @@ pub const PEERS: &[Peer] = &[
             };
             let flags = "--h1 {more} -t 1 -c {connections} -m {depth}";
             line(load, &format!("{flags} {until} {{url}}"))
-        },
+        }), (Protocol::Http2, |load| line(load, "{more} -t 1 -c {connections} -m {depth} -D {seconds} {url}")),
+            // The status of a call is in trailers, which it does not read.
+            (Protocol::Grpc, |load| {
+                let call = ["-H", "content-type: application/grpc", "-H", "te: trailers", "-d"];
+                let rest = "{scratch}/call.bin -t 1 -c {connections} -m {depth} -D {seconds} {url}";
+                words(&call).into_iter().chain(line(load, rest)).collect()
+            })],
         report: None,
         count: count::h2load,
         deep_note: None,
@@ -117,7 +126,7 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::One,
         closed: Some(&["-disable-keepalive"]),
         tls: Some(&[]),
-        arguments: |load| line(load, "{more} -c {connections} -z {seconds}s {url}"),
+        speaks: &[(Protocol::Http1, |load| line(load, "{more} -c {connections} -z {seconds}s {url}"))],
         report: None,
         count: count::hey,
         deep_note: None,
@@ -130,11 +139,11 @@ pub const PEERS: &[Peer] = &[
         closed: Some(&[]),
         tls: Some(&[]),
         // It allocates memory for every request of -n, and the -t before it ends the run.
-        arguments: |load| {
+        speaks: &[(Protocol::Http1, |load| {
             let keep = if load.reuse == Reuse::Kept { "-k" } else { "" };
             let flags = "-q {more} -c {connections} -t {seconds} -n {seconds}000000 {url}";
             line(load, &format!("{keep} {flags}"))
-        },
+        })],
         report: None,
         count: count::ab,
         deep_note: None,
@@ -147,7 +156,7 @@ pub const PEERS: &[Peer] = &[
         closed: Some(&["-H", "Connection: close"]),
         tls: Some(&[]),
         // Its loop is open: an unreachable rate makes it send whenever it can.
-        arguments: |load| line(load, "{more} -t1 -c{connections} -d{seconds}s -R10000000 {url}"),
+        speaks: &[(Protocol::Http1, |load| line(load, "{more} -t1 -c{connections} -d{seconds}s -R10000000 {url}"))],
         report: None,
         count: count::wrk,
         deep_note: None,
@@ -159,11 +168,11 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::One,
         closed: Some(&["--no-connection-reuse"]),
         tls: Some(&["--insecure-skip-tls-verify"]),
-        arguments: |load| {
+        speaks: &[(Protocol::Http1, |load| {
             let flags =
                 "run --quiet {more} --no-usage-report --vus {connections} --duration {seconds}s";
             line(load, &format!("{flags} -e TARGET={{url}} bench/k6.js"))
-        },
+        })],
         report: None,
         count: count::k6,
         deep_note: None,
@@ -175,13 +184,25 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::One,
         closed: Some(&["-keepalive=false"]),
         tls: Some(&["-insecure"]),
-        arguments: |load| {
+        speaks: &[(Protocol::Http1, |load| {
             let flags = "attack {more} -targets {scratch}/target.txt -rate 0 -duration {seconds}s";
             let to = "-workers {connections} -max-workers {connections}";
             line(load, &format!("{flags} {to} -output {{scratch}}/vegeta.bin"))
-        },
+        })],
         report: Some(|load| line(load, "report -type json {scratch}/vegeta.bin")),
         count: count::vegeta,
+        deep_note: None,
+    },
+    Peer {
+        name: "ghz",
+        version: (&["--version"], ""),
+        source: Source::Go("github.com/bojand/ghz/cmd/ghz@latest"),
+        depth: Depth::Any,
+        closed: None,
+        tls: None,
+        speaks: &[(Protocol::Grpc, ghz)],
+        report: None,
+        count: count::ghz,
         deep_note: None,
     },
 ];
@@ -201,10 +222,22 @@ fn wrk(load: &Load) -> Words {
     words
 }
 
+/// As many workers as calls in flight.
+fn ghz(load: &Load) -> Words {
+    let flags = "--insecure --format json --cpus 1 --connections {connections} -z {seconds}s";
+    let (place, call) = load.place();
+    let workers = (load.connections * load.depth).to_string();
+    let mut words = line(load, flags);
+    words.extend(super::words::words(&["-c", &workers, "--call", call, "-d", Load::MESSAGE]));
+    words.push(place.to_owned());
+    words
+}
+
 impl Peer {
-    /// Whether it supports this transport and reuse.
-    pub fn can(&self, transport: Transport, reuse: Reuse) -> bool {
-        (reuse == Reuse::Kept || self.closed.is_some())
+    /// Whether it supports this protocol, transport and reuse.
+    pub fn can(&self, protocol: Protocol, transport: Transport, reuse: Reuse) -> bool {
+        let speaks = self.speaks.iter().any(|(spoken, _)| *spoken == protocol);
+        speaks && (reuse == Reuse::Kept || self.closed.is_some())
             && (transport == Transport::Tcp || self.tls.is_some())
     }
 
@@ -214,7 +247,11 @@ impl Peer {
         let tls = self.tls.filter(|_| load.transport == Transport::Tls);
         let more: Vec<&str> = closed.into_iter().chain(tls).flatten().copied().collect();
         let place = |word: String| if word == MORE { words(&more) } else { vec![word] };
-        (self.arguments)(load).into_iter().flat_map(place).collect()
+        let spoken = self.speaks.iter().find(|(spoken, _)| *spoken == load.protocol);
+        spoken.map_or(Words::new(), |(_, arguments)| arguments(load))
+            .into_iter()
+            .flat_map(place)
+            .collect()
     }
 }
 
@@ -250,6 +287,19 @@ mod tests {
     }
 
     #[test]
+    fn streams_and_calls_have_arguments_of_their_own() {
+        let http2 = Load { protocol: Protocol::Http2, ..Load::sample(32) };
+        let url = "http://127.0.0.1:8083/simple";
+        let line = |name: &str, load: &Load| named(name).unwrap().line(load).join(" ");
+        assert_eq!(line("h2load", &http2), format!("-t 1 -c 50 -m 32 -D 3 {url}"));
+        assert!(line("oha", &http2).contains("--http2 -p 32 -c 50"));
+        let call = Load { protocol: Protocol::Grpc, ..Load::sample(2) };
+        assert!(line("ghz", &call).ends_with(r#"-c 100 --call simple -d {"id":7} 127.0.0.1:8083"#));
+        assert!(line("h2load", &call).contains("-H te: trailers -d out/bench/call.bin"));
+        assert!(!named("ghz").unwrap().can(Protocol::Http1, Transport::Tcp, Reuse::Kept));
+    }
+
+    #[test]
     fn wrk_pipelines_with_a_script() {
         let url = "http://127.0.0.1:8083/simple";
         assert_eq!(of("wrk", 1), format!("-t1 -c50 -d3s {url}"));
@@ -269,11 +319,16 @@ mod tests {
         let closed = named("ab").unwrap().line(&load).join(" ");
         assert!(kept.starts_with("-k -q -c") && closed.starts_with("-q -c"));
         for peer in PEERS {
-            assert_eq!(peer.can(Transport::Tcp, Reuse::Closed), peer.closed.is_some());
+            let can = peer.can(Protocol::Http1, Transport::Tcp, Reuse::Closed);
+            assert_eq!(can, peer.closed.is_some());
             let is_left = peer.line(&load).iter().any(|word| word.contains('{'));
             assert!(!is_left, "{}", peer.name);
         }
-        assert!(!named("autocannon").unwrap().can(Transport::Tcp, Reuse::Closed));
+        assert!(!named("autocannon").unwrap().can(
+            Protocol::Http1,
+            Transport::Tcp,
+            Reuse::Closed
+        ));
     }
 
     #[test]
@@ -281,7 +336,7 @@ mod tests {
         let had = PEERS.iter().filter(|peer| peer.source != Source::Nowhere);
         assert_eq!(
             had.map(|peer| peer.name).collect::<Vec<_>>(),
-            ["wrk", "oha", "autocannon", "h2load", "hey", "ab", "k6", "vegeta"]
+            ["wrk", "oha", "autocannon", "h2load", "hey", "ab", "k6", "vegeta", "ghz"]
         );
     }
 }

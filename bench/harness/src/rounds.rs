@@ -7,10 +7,10 @@
 use super::contender::{Contender, last_line};
 use super::count::Count;
 use super::install::{self, Peers};
-use super::load::{Load, Reuse, Transport};
+use super::load::{Load, Protocol, Reuse, Transport};
 use super::machine::{self, Instantaneous};
 use super::options::Setting;
-use super::rows::{Place, Row};
+use super::rows::{Place, Row, Target};
 use super::server::{self, Server};
 use super::slot::{Measured, RowResult, Slot};
 use super::statistics::Random;
@@ -166,13 +166,15 @@ impl Bench {
 
     /// Why a row cannot be measured here, if so.
     fn obstacle(&mut self, row: &Row) -> Result<Option<String>> {
-        if row.place == Place::Loopback {
-            return Ok(None);
-        }
-        if !rustix::process::geteuid().is_root() {
+        if row.place == Place::Veth && !rustix::process::geteuid().is_root() {
             return Ok(Some("network namespaces need root".into()));
         }
-        let absent = install::need(&mut self.supervisor, &self.setting, &veth::NEEDED)?;
+        let needed: &[_] = match (row.place, row.target) {
+            (Place::Veth, _) => &veth::NEEDED,
+            (_, Target::H2o(_)) => &[("h2o", "h2o")],
+            _ => return Ok(None),
+        };
+        let absent = install::need(&mut self.supervisor, &self.setting, needed)?;
         Ok((!absent.is_empty()).then(|| format!("{} is not installed", absent.join(" and "))))
     }
 
@@ -230,6 +232,7 @@ impl Bench {
             connections: row.connections,
             depth: row.depth,
             transport: row.transport,
+            protocol: row.protocol,
             reuse: row.reuse,
             slot_ms: self.setting.slot_ms,
             scratch: self.setting.scratch(),
@@ -243,8 +246,9 @@ impl Bench {
         }
         let load = Load { slot_ms: 1_000, ..load.clone() };
         std::fs::write(self.scratch("target.txt"), format!("GET {}\n", load.url))?;
-        if load.transport == Transport::Tls {
-            // The floor has no TLS, and the first contender finds the server cold.
+        std::fs::write(self.scratch("call.bin"), Load::message_bytes())?;
+        if load.transport == Transport::Tls || load.protocol != Protocol::Http1 {
+            // The floor speaks neither, and the first contender finds the server cold.
             return Ok(());
         }
         let floor = Contender::Floor(super::contender::Driver::Epoll);

@@ -3,7 +3,7 @@
 use super::bounds::{Bound, Measure};
 use super::contender::{Contender, Driver, Ours};
 use super::install::Peers;
-use super::load::{Reuse, Transport};
+use super::load::{Protocol, Reuse, Transport};
 use super::peers::{Depth, PEERS};
 
 /// The server of a row.
@@ -13,6 +13,10 @@ pub enum Target {
     /// net/http with TLS, and with session tickets or without.
     NethttpTls(Tickets),
     Sink,
+    /// A server of both versions of HTTP on one port, with TLS or without.
+    H2o(Transport),
+    /// grpc-go.
+    Grpc,
     /// The responder of the floor, so that the server is not the wall.
     Floor,
     /// No server: the null driver makes the responses.
@@ -53,6 +57,7 @@ pub struct Row {
     pub connections: u32,
     pub depth: u32,
     pub transport: Transport,
+    pub protocol: Protocol,
     pub reuse: Reuse,
     pub place: Place,
     pub figure: Figure,
@@ -71,6 +76,7 @@ const SIMPLE: Row = Row {
     connections: 50,
     depth: 1,
     transport: Transport::Tcp,
+    protocol: Protocol::Http1,
     reuse: Reuse::Kept,
     place: Place::Loopback,
     figure: Figure::ProcessCpu,
@@ -107,6 +113,23 @@ const NULL: Row = Row {
     path: "",
     driver: Driver::Null,
     bounds: &[Bound::at_least(Measure::RequestsPerCpuSecond, 10e6)],
+    ..SIMPLE
+};
+
+const HTTP2: Row = Row {
+    name: "h2-1",
+    title: "h2o /simple over HTTP/2, 50 connections, one stream each",
+    target: Target::H2o(Transport::Tcp),
+    protocol: Protocol::Http2,
+    ..SIMPLE
+};
+
+const GRPC: Row = Row {
+    name: "grpc-1",
+    title: "grpc-go shop.Catalog/Read, 50 connections, one call each",
+    target: Target::Grpc,
+    path: "/shop.Catalog/Read",
+    protocol: Protocol::Grpc,
     ..SIMPLE
 };
 
@@ -174,6 +197,36 @@ pub const ROWS: &[Row] = &[
         reuse: Reuse::Closed,
         ..TLS
     },
+    Row { bounds: &[Bound::at_most(Measure::CostOverHttp1, 1.05)], ..HTTP2 },
+    Row {
+        name: "h2-32",
+        title: "h2o /simple over HTTP/2, 50 connections, 32 streams each",
+        depth: 32,
+        bounds: &[Bound::at_most(Measure::CostOver("h2load"), 0.30)],
+        ..HTTP2
+    },
+    Row {
+        name: "h2-100",
+        title: "h2o /simple over HTTP/2, 50 connections, 100 streams each",
+        depth: 100,
+        bounds: &[Bound::at_most(Measure::CostOver("h2load"), 0.30)],
+        ..HTTP2
+    },
+    Row {
+        name: "tls-h2-1",
+        title: "h2o /simple over HTTP/2 and TLS, 50 connections, one stream each",
+        target: Target::H2o(Transport::Tls),
+        transport: Transport::Tls,
+        ..HTTP2
+    },
+    GRPC,
+    Row {
+        name: "grpc-32",
+        title: "grpc-go shop.Catalog/Read, 50 connections, 32 calls each",
+        depth: 32,
+        bounds: &[Bound::at_most(Measure::CostOver("ghz"), 0.05)],
+        ..GRPC
+    },
     Row { name: "null-1", title: "null driver, 50 connections, depth 1: user code alone", ..NULL },
     Row {
         name: "null-100",
@@ -189,25 +242,34 @@ impl Row {
         Contender::Ceiling(Ours::plain(self.driver))
     }
 
+    /// Our HTTP/1.1 against the server of a row with HTTP/2.
+    pub fn with_http1(&self) -> Contender {
+        Contender::Ceiling(Ours { is_http1: true, ..Ours::plain(self.driver) })
+    }
+
     /// All contenders, in the order of the table.
     pub fn contenders(&self, peers: &Peers) -> Vec<Contender> {
         if self.target == Target::None {
             return vec![self.subject()];
         }
         let both = [Driver::Uring, Driver::Epoll];
-        // The floor keeps its connections and has no TLS.
-        let has_floor = self.reuse == Reuse::Kept && self.transport == Transport::Tcp;
+        // The floor keeps its connections, and has neither TLS nor streams.
+        let is_plain = self.transport == Transport::Tcp && self.protocol == Protocol::Http1;
+        let has_floor = self.reuse == Reuse::Kept && is_plain;
         let floors = both.map(Contender::Floor).into_iter().filter(|_| has_floor);
         let ours = both.map(|driver| Contender::Ceiling(Ours::plain(driver)));
         let coalesced = self.coalesce_us.iter().map(|coalesce_us| {
             Contender::Ceiling(Ours { coalesce_us: *coalesce_us, ..Ours::plain(self.driver) })
         });
+        let http1 = (self.protocol == Protocol::Http2).then(|| self.with_http1());
         let others = PEERS.iter().filter(|peer| {
-            let is_deep = self.depth == 1 || peer.depth == Depth::Any;
-            is_deep && peer.can(self.transport, self.reuse) && peers.has(peer)
+            let is_http1 = self.protocol == Protocol::Http1;
+            let is_deep = self.depth == 1 || peer.depth == Depth::Any || !is_http1;
+            let can = peer.can(self.protocol, self.transport, self.reuse);
+            is_deep && can && peers.has(peer)
         });
         let others = others.map(Contender::Peer);
-        floors.chain(ours).chain(coalesced).chain(others).collect()
+        floors.chain(ours).chain(http1).chain(coalesced).chain(others).collect()
     }
 }
 
@@ -223,7 +285,9 @@ mod tests {
             for bound in row.bounds {
                 if let Some(name) = bound.measure.peer() {
                     let peer = peers::named(name).expect("a bound names a peer");
-                    assert!(row.depth == 1 || peer.depth == Depth::Any, "{}", row.name);
+                    assert!(peer.can(row.protocol, row.transport, row.reuse), "{}", row.name);
+                    let is_deep = row.depth == 1 || row.protocol != Protocol::Http1;
+                    assert!(is_deep || peer.depth == Depth::Any, "{}", row.name);
                 }
             }
         }
@@ -241,6 +305,8 @@ mod tests {
         assert_eq!(names(&ROWS[1]), four);
         assert_eq!(names(&CHURN), "ceiling uring, ceiling epoll");
         assert_eq!(names(&TLS), "ceiling uring, ceiling epoll");
+        assert_eq!(names(&HTTP2), "ceiling uring, ceiling epoll, ceiling uring http1");
+        assert_eq!(names(&GRPC), "ceiling uring, ceiling epoll");
         assert_eq!(names(ROWS.last().unwrap()), "ceiling null");
     }
 }

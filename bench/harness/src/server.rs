@@ -41,6 +41,11 @@ pub fn line(target: Target, programs: &Programs, ip: &str, certificates: &Path) 
             let secure = ["--tls-cert", &chain, "--tls-key", &key, "--tls-tickets", tickets];
             line(&programs.nethttp, &[&place[..], &secure].concat())
         }
+        Target::H2o(transport) => {
+            let secure = if transport == Transport::Tls { "tls" } else { "plain" };
+            line(Path::new("bench/h2o"), &[ip, &certificates.to_string_lossy(), secure])
+        }
+        Target::Grpc => line(&programs.grpc, &["--port", "0"]),
         Target::Sink => line(&programs.sink, &["--addr", ip, "--port", "0", "--threads", "1"]),
         Target::Floor => line(&programs.floor, &["--serve", &format!("{ip}:0")]),
         Target::None => None,
@@ -128,6 +133,8 @@ mod tests {
         let sink = "bin/target-sink --addr 10.0.0.2 --port 0 --threads 1";
         assert_eq!(line(Target::Sink).as_deref(), Some(sink));
         assert_eq!(line(Target::Floor).as_deref(), Some("bin/floor --serve 10.0.0.2:0"));
+        let h2o = line(Target::H2o(Transport::Tls));
+        assert_eq!(h2o.as_deref(), Some("bench/h2o 10.0.0.2 c tls"));
         assert_eq!(line(Target::None), None);
     }
 }

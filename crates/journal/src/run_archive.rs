@@ -18,6 +18,7 @@ use observe::Observed;
 use pack::{Effort, File, Limits};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -50,12 +51,16 @@ const LIMITS: Limits = Limits {
 };
 
 /// Parts of runs that are left out of an archive that would be too large, in this order.
-const PARTS: [Part; 2] = [Part::Latencies, Part::Slowest];
+const PARTS: [Part; 3] = [Part::Digits, Part::Latencies, Part::Slowest];
+/// Significant digits that then stay; no rule has a limit as fine as their last.
+const DIGITS: usize = 5;
 
 model::named! {
     /// A part of runs that can be left out.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum Part {
+        /// They do not compress.
+        Digits = "digits beyond the fifth of what was observed",
         /// Percentiles are then those of the record.
         Latencies = "the distributions of latency",
         /// Without them the tail is not judged again.
@@ -131,7 +136,9 @@ fn made_without(path: &Path, runs: &[ToKeep], parts: &[Part]) -> Result<Made, Jo
         files.insert(format!("{}/{RECORD}", run.name), json);
         match &run.observed {
             Ok(observed) => {
-                let json = serde_json::to_vec(observed).map_err(|error| wrong(path, error))?;
+                let observed = seen(observed, parts);
+                let json = observed.and_then(|observed| serde_json::to_vec(&observed));
+                let json = json.map_err(|error| wrong(path, error))?;
                 files.insert(format!("{}/{OBSERVED}", run.name), json);
             }
             Err(why) => left_out.push(format!("what was observed in {}: {why}", run.about)),
@@ -148,8 +155,10 @@ fn made_without(path: &Path, runs: &[ToKeep], parts: &[Part]) -> Result<Made, Jo
     let bytes = packed(&files, Effort::Thorough).map_err(|why| wrong(path, why))?;
     let again = RunArchive::parse(path, &bytes)?;
     for run in runs {
+        let observed = run.observed.as_ref().map(|observed| seen(observed, parts));
+        let observed = observed.ok().transpose().map_err(|error| wrong(path, error))?;
         let is_same = again.record(&run.name)? == without(&run.record, parts)
-            && again.observed(&run.name).ok() == run.observed.clone().ok();
+            && again.observed(&run.name).ok() == observed;
         if !is_same {
             let why = format!("{} would not be read back as it was written", run.about);
             return Err(wrong(path, why));
@@ -165,6 +174,30 @@ fn without(record: &Record, parts: &[Part]) -> Record {
         record.points.iter_mut().for_each(|point| point.slowest = None);
     }
     record
+}
+
+/// What was observed, with as many digits as are kept.
+fn seen(observed: &[Observed], parts: &[Part]) -> serde_json::Result<Vec<Observed>> {
+    if !parts.contains(&Part::Digits) {
+        return Ok(observed.to_vec());
+    }
+    let mut json = serde_json::to_value(observed)?;
+    round(&mut json);
+    serde_json::from_value(json)
+}
+
+fn round(json: &mut Value) {
+    match json {
+        Value::Number(number) if number.is_f64() => {
+            let text = number.as_f64().map(|exact| format!("{exact:.*e}", DIGITS - 1));
+            if let Some(rounded) = text.and_then(|text| text.parse::<f64>().ok()) {
+                *json = Value::from(rounded);
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(round),
+        Value::Object(all) => all.values_mut().for_each(round),
+        _ => {}
+    }
 }
 
 fn packed(files: &Files, effort: Effort) -> Result<Vec<u8>, pack::WriteError> {

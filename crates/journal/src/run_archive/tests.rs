@@ -147,7 +147,7 @@ fn a_large_archive_leaves_parts_out_and_names_them() {
         (made.left_out.len(), RunArchive::parse(path(), &made.bytes).unwrap())
     };
     let (count, archive) = left_out(std::slice::from_ref(&large));
-    assert_eq!((count, archive.latencies("run-0")), (2, None));
+    assert_eq!((count, archive.latencies("run-0")), (3, None));
     assert!(archive.record("run-0").unwrap().points[0].slowest.is_some());
     let many: Vec<ToKeep> = (0..40)
         .map(|nth| {
@@ -160,8 +160,25 @@ fn a_large_archive_leaves_parts_out_and_names_them() {
         })
         .collect();
     let (count, archive) = left_out(&many);
-    assert_eq!(count, 3);
+    assert_eq!(count, 4);
     assert_eq!(archive.record("run-0").unwrap().points[0].slowest, None);
+}
+
+/// With fewer digits the walls are the same, and so is how sure they are.
+#[test]
+fn fewer_digits_change_no_verdict() {
+    for run in RECORDED.into_iter().map(recorded) {
+        let kept = to_keep(0, &run);
+        let observed = kept.observed.unwrap();
+        let rounded = seen(&observed, &[Part::Digits]).unwrap();
+        assert!(rounded != observed && !rounded.is_empty());
+        let verdict = |observed: &[Observed]| {
+            let again = rejudge::again_from(run.record.clone(), observed);
+            let said = again.points.into_iter().map(|point| point.verdict);
+            said.map(|said| (said.wall, said.confidence)).collect::<Vec<_>>()
+        };
+        assert_eq!(verdict(&rounded), verdict(&observed));
+    }
 }
 
 #[test]
