@@ -32,7 +32,7 @@ pub fn figures(of: &Record) -> BTreeMap<Figure, f64> {
 /// chosen by what it finds, and for another tool. Of a load that was measured twice, the last.
 pub fn levels(of: &Record) -> Vec<LevelSeen> {
     let seen = |point: &Point| LevelSeen {
-        load: point.asked_size(),
+        load: point.level_size(),
         figures: of_point(point, Figure::OF_LEVELS.into_iter()),
         bounds: bounds_of(point, Figure::OF_LEVELS.into_iter()),
     };
@@ -40,7 +40,7 @@ pub fn levels(of: &Record) -> Vec<LevelSeen> {
         return Vec::new();
     }
     let by_load: BTreeMap<u64, LevelSeen> =
-        of.points.iter().map(|point| (point.asked_size(), seen(point))).collect();
+        of.points.iter().map(|point| (point.level_size(), seen(point))).collect();
     if by_load.len() < 2 { Vec::new() } else { by_load.into_values().collect() }
 }
 
@@ -188,7 +188,10 @@ mod tests {
         assert_eq!(levels(&of), [], "one level has nothing to be compared beside the visit");
         let mut second = of.points[0].clone();
         (second.load.connections, second.rate) = (2 * second.load.connections, 150.0);
-        let first = of.points[0].asked_size();
+        of.points.iter_mut().for_each(|point| point.load.depth = 4);
+        second.load.depth = 4;
+        let first = u64::from(of.points[0].load.connections);
+        assert_eq!(of.points[0].asked_size(), 4 * first);
         of.points.push(second.clone());
         let seen = |of: &Record| {
             let rate = |level: &LevelSeen| (level.load, level.figures.get(&Figure::Rate).copied());

@@ -83,7 +83,8 @@ pub struct VisitSeen {
 /// A level of a visit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelSeen {
-    /// Its load, as in [`VisitSeen::load`].
+    /// Connections or devices in closed loop, requests or connections per second in open loop,
+    /// subscribers of a fan-out.
     pub load: u64,
     /// The figures that are valid, as those of a visit.
     pub figures: BTreeMap<Figure, f64>,

@@ -425,6 +425,15 @@ impl Point {
         subscribers.unwrap_or_else(|| self.load_size())
     }
 
+    /// What tells a level from the others of its visit and finds it in other visits: in closed loop
+    /// the number of connections, whatever their depth.
+    pub fn level_size(&self) -> u64 {
+        match self.load.rate.is_none() && self.events().is_none() {
+            true => self.load.connections.into(),
+            false => self.asked_size(),
+        }
+    }
+
     /// Its load with the unit, such as `8 in flight`.
     pub fn load_phrase(&self) -> String {
         let words = self.main().words();

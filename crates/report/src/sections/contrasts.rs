@@ -96,7 +96,12 @@ pub(super) fn table(of: &Experiment, design: &Design) -> Table {
 /// level.
 pub(super) fn levels(of: &Experiment, design: &Design) -> Vec<Block> {
     let of_cell = |name: &String| of.levels.iter().any(|one| one.contrast.cell == *name);
-    let tables = design.cells.iter().filter(|name| of_cell(name)).map(|name| {
+    let blocks = design.cells.iter().filter(|name| of_cell(name)).map(|name| {
+        let own = || of.levels.iter().filter(|one| one.contrast.cell == *name);
+        if own().all(|one| one.contrast.pairs == 0) {
+            let baseline = &design.baseline;
+            return Block::Text(format!("{name} and {baseline} have no measured level in common."));
+        }
         let mut table = Table::new(vec![
             Column::numbers("load"),
             Column::numbers("base/s"),
@@ -110,7 +115,6 @@ pub(super) fn levels(of: &Experiment, design: &Design) -> Vec<Block> {
             Column::numbers("server CPU").rank(5),
         ])
         .caption(format!("{name} against {}, level by level", design.baseline));
-        let own = || of.levels.iter().filter(|one| one.contrast.cell == *name);
         let loads: BTreeSet<Option<u64>> = own().map(|one| one.load).collect();
         // All levels together, which have no load, come last.
         let loads = loads.iter().filter(|load| load.is_some()).chain(loads.get(&None));
@@ -135,8 +139,9 @@ pub(super) fn levels(of: &Experiment, design: &Design) -> Vec<Block> {
         }
         Block::Table(table)
     });
-    let mut blocks: Vec<Block> = tables.collect();
-    if let Some(Block::Table(last)) = blocks.last_mut() {
+    let mut blocks: Vec<Block> = blocks.collect();
+    let is_table = |block: &&mut Block| matches!(block, Block::Table(_));
+    if let Some(Block::Table(last)) = blocks.iter_mut().rfind(is_table) {
         last.notes.push(
             "Medians of the rate, and changes by pairs of visits; all: the mean change of all \
              levels. The risk of a false difference is 5 % for all levels and cells of one figure \
@@ -324,6 +329,10 @@ mod tests {
         insta::assert_snapshot!("experiment_levels", &text[begin..end]);
         let html = crate::html_experiment(&of, &runs);
         assert!(html.contains("All levels with their intervals"));
+        of.levels.iter_mut().for_each(|one| one.contrast.pairs = 0);
+        let text = crate::text_experiment(&of, &runs, crate::Style::PLAIN);
+        assert!(text.contains("have no measured level in common"), "{text}");
+        assert!(!text.contains("level by level"));
     }
 
     #[test]
