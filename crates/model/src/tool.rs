@@ -30,6 +30,8 @@ crate::named! {
         K6 = "k6",
         /// autocannon.
         Autocannon = "autocannon",
+        /// ghz, which makes calls of gRPC.
+        Ghz = "ghz",
     }
     /// Its name, which is that of its program.
     fn name, parse;

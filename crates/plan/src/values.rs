@@ -110,7 +110,7 @@ typed! {
     /// A process.
     option Pid(u32), "a process id", "4711", |text| text.parse().ok().filter(|pid| *pid > 0);
     /// Another load generator.
-    option ToolName(Tool), "wrk, wrk2, oha, hey, h2load, vegeta, k6 or autocannon", "wrk",
+    option ToolName(Tool), "wrk, wrk2, oha, hey, h2load, vegeta, k6, autocannon or ghz", "wrk",
         Tool::parse;
     /// A port.
     option Port(u16), "a port", "8080", |text| text.parse().ok().filter(|port| *port > 0);

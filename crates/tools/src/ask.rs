@@ -34,6 +34,8 @@ pub struct Ask {
     pub timeout_ns: u64,
     /// Whether requests are HTTP/2, without TLS; otherwise they are HTTP/1.1.
     pub is_http2: bool,
+    /// Whether they are calls of gRPC, whose body is one message behind its length.
+    pub is_call: bool,
     /// The folder of the files that the tool reads and writes, for its words.
     pub folder: String,
 }
@@ -66,6 +68,7 @@ impl Ask {
             stop: trial.stop,
             timeout_ns: trial.timeout_ns,
             is_http2: trial.manner.http == HttpChoice::Two,
+            is_call: request.is_call(),
             folder: folder.to_string(),
         })
     }
@@ -167,8 +170,17 @@ impl Ask {
         (1..=self.threads).rev().find(is_made).unwrap_or(1)
     }
 
+    /// Refuses calls, for a tool that makes none.
+    pub fn no_calls(&self, tool: &str) -> Result<(), String> {
+        match self.is_call {
+            false => Ok(()),
+            true => Err(format!("{tool} makes no calls of gRPC; use ghz or h2load")),
+        }
+    }
+
     /// Refuses HTTP/2, for a tool that speaks it at most over TLS.
     pub fn only_http1(&self, tool: &str) -> Result<(), String> {
+        self.no_calls(tool)?;
         match self.is_http2 {
             false => Ok(()),
             true => Err(format!(
@@ -270,6 +282,7 @@ pub(crate) mod tests {
             stop: Stop::AfterNs(3 * NS_PER_S),
             timeout_ns: 10 * NS_PER_S,
             is_http2: false,
+            is_call: false,
             folder: FOLDER.into(),
         }
     }

@@ -22,16 +22,3 @@ pub(crate) const FORTIO: CommandLine = CommandLine {
     defaults: &[(&["-c"], "4")],
     ..NO_LINE
 };
-
-/// The command line of ghz. Its workers share connections.
-pub(crate) const GHZ: CommandLine = CommandLine {
-    tool: "ghz",
-    options: &[
-        flag(&["-c", "--concurrency"], Sets::Connections),
-        flag(&["-z", "--duration"], Sets::Duration),
-        flag(&["-r", "--rps"], Sets::Rate),
-        flag(&["-n", "--total"], Sets::Count),
-    ],
-    defaults: &[(&["-c"], "50")],
-    ..NO_LINE
-};

@@ -76,7 +76,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
     }
     if !ask.body.is_empty() {
         order.words.extend(["-d".to_string(), format!("{}/body", ask.folder)]);
-        order.files.push(("body", ask.body_text("h2load")?));
+        order.files.push(("body", ask.body.clone()));
     }
     order.words.push(ask.url.clone());
     Ok(order)

@@ -42,7 +42,7 @@ fn order(ask: &Ask) -> Result<Order, String> {
         "run --quiet --no-color --no-usage-report --summary-export {FOLDER}/{SUMMARY} \
          {FOLDER}/load.js"
     );
-    let files = vec![("load.js", script(ask)?)];
+    let files = vec![("load.js", script(ask)?.into_bytes())];
     let words = words(&line, &ask.folder);
     Ok(Order { files, output: Output::File(SUMMARY), ..Order::of(words) })
 }

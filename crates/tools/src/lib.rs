@@ -17,6 +17,7 @@ pub use command_line::{Asks, CommandLine, Sets, ToolOption};
 
 mod audited;
 mod autocannon;
+mod ghz;
 mod h2load;
 mod hey;
 mod k6;
@@ -73,9 +74,10 @@ pub const PEERS: &[Peer] = &[
     vegeta::PEER,
     k6::PEER,
     autocannon::PEER,
+    ghz::PEER,
 ];
 
-/// The command lines of all tools that we know. ab, fortio and ghz are only audited.
+/// The command lines of all tools that we know. ab and fortio are only audited.
 pub(crate) const LINES: &[&CommandLine] = &[
     &wrk::LINE,
     &wrk2::LINE,
@@ -86,7 +88,7 @@ pub(crate) const LINES: &[&CommandLine] = &[
     &vegeta::LINE,
     &autocannon::LINE,
     &audited::FORTIO,
-    &audited::GHZ,
+    &ghz::LINE,
     &k6::LINE,
 ];
 
@@ -116,7 +118,8 @@ mod tests {
         let twice = vec![header("X-Tag", "one"), header("x-tag", "two")];
         let rate = Some(100.0);
         for peer in PEERS {
-            let asked = |rate| Ask { headers: twice.clone(), rate, ..ask::tests::ask() };
+            let is_call = peer.tool == Tool::Ghz;
+            let asked = |rate| Ask { headers: twice.clone(), rate, is_call, ..ask::tests::ask() };
             let rate = if peer.tool == Tool::Wrk2 { rate } else { None };
             let ordered = (peer.order)(&asked(rate)).map(|order| order.shown());
             let name = peer.tool.name();
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_tool_that_does_not_speak_http2_without_tls_says_which_do() {
-        for peer in PEERS {
+        for peer in PEERS.iter().filter(|peer| peer.tool != Tool::Ghz) {
             let rate = Some(100.0).filter(|_| peer.tool == Tool::Wrk2);
             let ordered = (peer.order)(&Ask { is_http2: true, rate, ..ask::tests::ask() });
             let name = peer.tool.name();
@@ -153,7 +156,20 @@ mod tests {
         }
     }
 
-    /// wrk, wrk2, oha, hey, h2load, vegeta and autocannon end with 0 whatever the responses were.
+    /// The status of a call is in trailers: of the others only h2load makes the load, blindly.
+    #[test]
+    fn a_tool_that_makes_no_calls_says_which_do() {
+        for peer in PEERS {
+            let rate = Some(100.0).filter(|_| peer.tool == Tool::Wrk2);
+            let asked = Ask { is_http2: true, is_call: true, rate, ..ask::tests::ask() };
+            match (peer.order)(&asked) {
+                Ok(_) => assert!(matches!(peer.tool, Tool::H2load | Tool::Ghz)),
+                Err(why) => assert!(why.contains("use ghz or h2load"), "{why}"),
+            }
+        }
+    }
+
+    /// wrk, wrk2, oha, hey, h2load, vegeta, autocannon and ghz end with 0 whatever the responses were.
     #[test]
     fn only_a_broken_threshold_of_k6_is_an_exit_code_that_is_no_failure() {
         for peer in PEERS {

@@ -80,6 +80,7 @@ const OPTIONS: &[ToolOption] = &[
 ];
 
 fn order(ask: &Ask) -> Result<Order, String> {
+    ask.no_calls("oha")?;
     if !ask.is_http2 {
         ask.one_deep("oha")?;
     }

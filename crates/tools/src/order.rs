@@ -9,7 +9,7 @@ pub struct Order {
     /// Words after the program.
     pub words: Vec<String>,
     /// Files that are written beforehand, by their name in the folder.
-    pub files: Vec<(&'static str, String)>,
+    pub files: Vec<(&'static str, Vec<u8>)>,
     /// Where its figures are.
     pub output: Output,
     /// How many connections it opens.
@@ -50,7 +50,7 @@ impl Order {
     pub fn shown(&self) -> String {
         let mut text = self.words.join(" ");
         for (name, content) in &self.files {
-            text += &format!("\n--- {name}\n{content}");
+            text += &format!("\n--- {name}\n{}", String::from_utf8_lossy(content));
         }
         text
     }

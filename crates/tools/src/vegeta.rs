@@ -32,6 +32,7 @@ const ENCODING: &str = "Accept-Encoding";
 const SPELLED: [&str; 3] = [ENCODING, "Host", "User-Agent"];
 
 fn order(ask: &Ask) -> Result<Order, String> {
+    ask.no_calls("vegeta")?;
     ask.one_deep("vegeta")?;
     let Stop::AfterNs(ns) = ask.stop else {
         return Err("vegeta stops after a time; for example --duration 10s".to_string());
@@ -61,9 +62,9 @@ fn order(ask: &Ask) -> Result<Order, String> {
     let mut files = Vec::new();
     if !ask.body.is_empty() {
         target += &format!("@{}/body\n", ask.folder);
-        files.push(("body", ask.body_text("vegeta")?));
+        files.push(("body", ask.body.clone()));
     }
-    files.insert(0, ("target.txt", target));
+    files.insert(0, ("target.txt", target.into_bytes()));
     let output = Output::Report(&["report", "-type", "json"], RESULTS);
     let connections = match rate {
         Some(_) => Connections::AsNeeded,
@@ -101,7 +102,7 @@ mod tests {
         let [(_, target), (_, body)] = &order.files[..] else { panic!("{:?}", order.files) };
         let expected = "GET http://h/{folder}\nX-Path: {folder}/x\nAccept-Encoding: identity\n\
                         @/tmp/f/body\n";
-        assert_eq!((target.as_str(), body.as_str()), (expected, "{folder}"));
+        assert_eq!((&target[..], &body[..]), (expected.as_bytes(), &b"{folder}"[..]));
         assert_eq!(order.words[1..3], ["-targets", "/tmp/f/target.txt"]);
     }
 

@@ -69,7 +69,7 @@ pub(crate) fn lines(ask: &Ask, first: String) -> Result<Order, String> {
     let is_plain = ask.method == "GET" && ask.body.is_empty() && ask.depth == 1;
     if !is_plain {
         order.words.extend(["-s".to_string(), format!("{}/wrk.lua", ask.folder)]);
-        order.files.push(("wrk.lua", script(ask)));
+        order.files.push(("wrk.lua", script(ask).into_bytes()));
     }
     order.words.push(ask.url.clone());
     Ok(order)
@@ -139,7 +139,7 @@ mod tests {
         let order = order(&asked).unwrap();
         let expected = ["X-Path: {folder}/x", "-s", "/tmp/a b/wrk.lua", "http://h/{folder}/x"];
         assert_eq!(order.words[6..], expected);
-        assert!(order.files[0].1.contains("wrk.body = \"{folder}/x\""), "{order:?}");
+        assert!(order.shown().contains("wrk.body = \"{folder}/x\""), "{order:?}");
     }
 
     #[test]
