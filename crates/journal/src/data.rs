@@ -76,6 +76,11 @@ impl StoredRun {
         }
     }
 
+    /// Whether an archive keeps fewer digits of what was observed in its windows.
+    pub fn is_rounded(&self) -> bool {
+        matches!(&self.place, RunPlace::Archive(archive) if archive.is_rounded())
+    }
+
     /// Whether it has the distributions of its points: an archive may leave them out.
     pub fn has_latencies(&self) -> bool {
         match &self.place {

@@ -11,7 +11,7 @@ mod run;
 
 use crate::JournalError;
 use crate::check::{EntryChecked, Judged, judged};
-use crate::data::ResultData;
+use crate::data::{ResultData, StoredRun};
 use crate::figures::{Named, ResultFigures};
 use crate::folder::EntryFolder;
 use crate::language::{Path, Quantity, Truth, Value, shown_value};
@@ -28,6 +28,8 @@ use trials::experiment::analysed;
 
 /// Ratios computed on another processor may differ in the last bits.
 const SAME_WITHIN: f64 = 1e-9;
+/// Where archives keep five digits of what was observed, what is derived from it has three or more.
+const ROUNDED_WITHIN: f64 = 1e-3;
 
 /// The results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -85,6 +87,8 @@ pub(crate) struct ResultAgain {
     /// The run of each visit.
     pub(crate) runs: Vec<Option<Again>>,
     open: Open,
+    /// Figures that differ by a smaller share are the same.
+    same_within: f64,
 }
 
 /// What cannot be recomputed, with the reason.
@@ -218,7 +222,10 @@ pub(crate) fn of_result(entry: &EntryFolder, id: &str) -> Result<ResultAgain, Jo
     let was = entry.result(id)?;
     let mut open = Open::default();
     let mut runs = Vec::new();
-    for (cell, kept) in was.experiment.cells.iter().zip(entry.visits(id)?) {
+    let visits = entry.visits(id)?;
+    let is_rounded = visits.iter().flatten().any(StoredRun::is_rounded);
+    let same_within = if is_rounded { ROUNDED_WITHIN } else { SAME_WITHIN };
+    for (cell, kept) in was.experiment.cells.iter().zip(visits) {
         let again = kept.map(|kept| run::again(entry, &kept));
         if let Some(again) = &again {
             open.add(&cell.name, &again.line.about, again);
@@ -227,7 +234,7 @@ pub(crate) fn of_result(entry: &EntryFolder, id: &str) -> Result<ResultAgain, Jo
     }
     let visits: Vec<_> = runs.iter().map(|again| again.as_ref().and_then(Again::visit)).collect();
     let experiment = analysed(was.experiment.clone(), &visits);
-    Ok(ResultAgain { id: id.to_string(), was, experiment, runs, open })
+    Ok(ResultAgain { id: id.to_string(), was, experiment, runs, open, same_within })
 }
 
 /// Each figure of a result.
@@ -239,7 +246,7 @@ fn figures(of: &ResultAgain) -> Vec<Line> {
     for (cell, named) in &was.cells {
         let path = format!("results.{}.cells.{cell}", of.id);
         let why = |name: &str| open.why(&[cell.as_str()], name);
-        lines.extend(each(&path, named, now.cells.get(cell), &why));
+        lines.extend(each(&path, (named, now.cells.get(cell)), of.same_within, &why));
         lines.extend(medians(of, cell).filter(|_| !open.whole.contains_key(cell)));
     }
     let design = of.was.experiment.design.as_ref();
@@ -248,8 +255,8 @@ fn figures(of: &ResultAgain) -> Vec<Line> {
         for (figure, named) in by_figure {
             let path = format!("results.{}.contrasts.{cell}.{figure}", of.id);
             let now = now.contrasts.get(cell).and_then(|now| now.get(figure));
-            lines
-                .extend(each(&path, named, now, &|_| open.why(&[cell.as_str(), baseline], figure)));
+            let why = |_: &str| open.why(&[cell.as_str(), baseline], figure);
+            lines.extend(each(&path, (named, now), of.same_within, &why));
         }
     }
     lines
@@ -262,7 +269,7 @@ fn medians(of: &ResultAgain, cell: &str) -> impl Iterator<Item = Line> {
     for was in of.was.experiment.summaries.iter().filter(|one| one.cell == cell) {
         let same = |now: &&CellSummary| now.cell == was.cell && now.figure == was.figure;
         let now = of.experiment.summaries.iter().find(same).map(|now| now.median);
-        if now.is_none_or(|now| !is_close(was.median, now)) {
+        if now.is_none_or(|now| !is_close(was.median, now, of.same_within)) {
             let about = format!("results.{}.summaries.{cell}.{}", of.id, was.figure);
             let now = now.map_or("nothing".to_string(), |now| now.to_string());
             let outcome = Outcome::Differs { now };
@@ -272,14 +279,20 @@ fn medians(of: &ResultAgain, cell: &str) -> impl Iterator<Item = Line> {
     lines.into_iter()
 }
 
-/// Each figure with this path; `open` says why one of them cannot be recomputed.
-fn each(path: &str, was: &Named, now: Option<&Named>, open: &dyn Fn(&str) -> Why) -> Vec<Line> {
+/// Each figure with this path, the same if it is close enough; `open` says why one of them cannot
+/// be recomputed.
+fn each(
+    path: &str,
+    (was, now): (&Named, Option<&Named>),
+    within: f64,
+    open: &dyn Fn(&str) -> Why,
+) -> Vec<Line> {
     let line = |(name, was): (&String, &Value)| {
         let now = now.and_then(|now| now.get(name));
         let Why { is_open, is_kept } = open(name);
         let outcome = match (is_open, now) {
             (Some(why), _) => Outcome::CannotBe { why },
-            (None, Some(now)) if is_same(was, now) => same(is_kept),
+            (None, Some(now)) if is_same(was, now, within) => same(is_kept),
             (None, Some(now)) => Outcome::Differs { now: shown_value(now) },
             (None, None) => Outcome::Differs { now: "nothing".to_string() },
         };
@@ -306,17 +319,17 @@ fn same(is_kept: Option<String>) -> Outcome {
 }
 
 /// A value that is not finite is close to nothing but itself.
-fn is_close(one: f64, two: f64) -> bool {
+fn is_close(one: f64, two: f64, within: f64) -> bool {
     let apart = (one - two).abs();
-    one == two || apart.is_finite() && apart <= SAME_WITHIN * one.abs().max(two.abs())
+    one == two || apart.is_finite() && apart <= within * one.abs().max(two.abs())
 }
 
-fn is_same(was: &Value, now: &Value) -> bool {
+fn is_same(was: &Value, now: &Value, within: f64) -> bool {
     match (was, now) {
         (Value::Quantity(was), Value::Quantity(now)) => {
             let ends = |of: &Quantity| [of.value, of.low, of.high];
             let all = ends(was).into_iter().zip(ends(now));
-            was.unit == now.unit && all.into_iter().all(|(one, two)| is_close(one, two))
+            was.unit == now.unit && all.into_iter().all(|(one, two)| is_close(one, two, within))
         }
         (Value::Word(was), Value::Word(now)) => was == now,
         (Value::Unknown(_), Value::Unknown(_)) => true,

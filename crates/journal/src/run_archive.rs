@@ -251,6 +251,11 @@ impl RunArchive {
         Self::of_files(path, files.into_map())
     }
 
+    /// Whether it has fewer digits of what was observed than that had.
+    pub fn is_rounded(&self) -> bool {
+        self.about.left_out.iter().any(|part| part == Part::Digits.words())
+    }
+
     /// Whether it has a run with this name.
     pub fn has(&self, run: &str) -> bool {
         self.file(run, RECORD).is_some()

@@ -79,7 +79,8 @@ fn percentiles_without_a_distribution_are_not_told_to_be_the_same() {
         [("p99".to_string(), of(p99)), ("rate".to_string(), of(1.0))].into()
     };
     let outcomes = |now: f64| -> Vec<Outcome> {
-        let lines = each("", &named(1.0), Some(&named(now)), &|name| open.why(&["a"], name));
+        let both = (&named(1.0), Some(&named(now)));
+        let lines = each("", both, SAME_WITHIN, &|name| open.why(&["a"], name));
         lines.into_iter().map(|line| line.outcome).collect()
     };
     assert!(matches!(&outcomes(1.0)[..], [Outcome::CannotBe { .. }, Outcome::Same]));
@@ -97,6 +98,7 @@ fn an_experiment_that_did_not_end_has_no_figures_to_compare() {
 
 #[test]
 fn figures_are_the_same_to_the_last_bits_and_no_further() {
+    let is_same = |was: &Value, now: &Value| is_same(was, now, SAME_WITHIN);
     let of = |value: f64| Value::Quantity(Quantity::exact(value, model::unit::Unit::Seconds));
     assert!(is_same(&of(0.1 + 0.2), &of(0.3)));
     assert!(!is_same(&of(0.3), &of(0.300_000_001)));
@@ -110,6 +112,8 @@ fn figures_are_the_same_to_the_last_bits_and_no_further() {
     assert!(is_same(&unknown("a"), &unknown("b")) && !is_same(&unknown("a"), &of(1.0)));
     let wall = |word: &str| Value::Word([(word.to_string(), 2)].into());
     assert!(is_same(&wall("S1"), &wall("S1")) && !is_same(&wall("S1"), &wall("K1")));
+    assert!(super::is_same(&of(0.3), &of(0.3002), ROUNDED_WITHIN));
+    assert!(!super::is_same(&of(0.3), &of(0.3004), ROUNDED_WITHIN));
 }
 
 #[test]
