@@ -71,12 +71,18 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::One,
         closed: Some(&["--disable-keepalive"]),
         tls: Some(&["--insecure"]),
-        speaks: &[(Protocol::Http1, |load| {
-            line(load, "--no-tui --output-format json {more} -c {connections} -z {seconds}s {url}")
-        }), (Protocol::Http2, |load| {
-            let flags = "--no-tui --output-format json {more} --http2 -p {depth}";
-            line(load, &format!("{flags} -c {{connections}} -z {{seconds}}s {{url}}"))
-        })],
+        speaks: &[
+            (Protocol::Http1, |load| {
+                line(
+                    load,
+                    "--no-tui --output-format json {more} -c {connections} -z {seconds}s {url}",
+                )
+            }),
+            (Protocol::Http2, |load| {
+                let flags = "--no-tui --output-format json {more} --http2 -p {depth}";
+                line(load, &format!("{flags} -c {{connections}} -z {{seconds}}s {{url}}"))
+            }),
+        ],
         report: None,
         count: count::oha,
         deep_note: None,
@@ -88,7 +94,9 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::Any,
         closed: None,
         tls: None,
-        speaks: &[(Protocol::Http1, |load| line(load, "-j {more} -c {connections} -p {depth} -d {seconds} {url}"))],
+        speaks: &[(Protocol::Http1, |load| {
+            line(load, "-j {more} -c {connections} -p {depth} -d {seconds} {url}")
+        })],
         report: None,
         count: count::autocannon,
         deep_note: None,
@@ -100,21 +108,26 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::Any,
         closed: Some(&["-H", "Connection: close"]),
         tls: Some(&[]),
-        speaks: &[(Protocol::Http1, |load| {
-            // With a duration it waits forever for closed connections.
-            let until = match load.reuse {
-                Reuse::Kept => "-D {seconds}",
-                Reuse::Closed => "-n {seconds}0000",
-            };
-            let flags = "--h1 {more} -t 1 -c {connections} -m {depth}";
-            line(load, &format!("{flags} {until} {{url}}"))
-        }), (Protocol::Http2, |load| line(load, "{more} -t 1 -c {connections} -m {depth} -D {seconds} {url}")),
+        speaks: &[
+            (Protocol::Http1, |load| {
+                // With a duration it waits forever for closed connections.
+                let until = match load.reuse {
+                    Reuse::Kept => "-D {seconds}",
+                    Reuse::Closed => "-n {seconds}0000",
+                };
+                let flags = "--h1 {more} -t 1 -c {connections} -m {depth}";
+                line(load, &format!("{flags} {until} {{url}}"))
+            }),
+            (Protocol::Http2, |load| {
+                line(load, "{more} -t 1 -c {connections} -m {depth} -D {seconds} {url}")
+            }),
             // The status of a call is in trailers, which it does not read.
             (Protocol::Grpc, |load| {
                 let call = ["-H", "content-type: application/grpc", "-H", "te: trailers", "-d"];
                 let rest = "{scratch}/call.bin -t 1 -c {connections} -m {depth} -D {seconds} {url}";
                 words(&call).into_iter().chain(line(load, rest)).collect()
-            })],
+            }),
+        ],
         report: None,
         count: count::h2load,
         deep_note: None,
@@ -126,7 +139,9 @@ pub const PEERS: &[Peer] = &[
         depth: Depth::One,
         closed: Some(&["-disable-keepalive"]),
         tls: Some(&[]),
-        speaks: &[(Protocol::Http1, |load| line(load, "{more} -c {connections} -z {seconds}s {url}"))],
+        speaks: &[(Protocol::Http1, |load| {
+            line(load, "{more} -c {connections} -z {seconds}s {url}")
+        })],
         report: None,
         count: count::hey,
         deep_note: None,
@@ -156,7 +171,9 @@ pub const PEERS: &[Peer] = &[
         closed: Some(&["-H", "Connection: close"]),
         tls: Some(&[]),
         // Its loop is open: an unreachable rate makes it send whenever it can.
-        speaks: &[(Protocol::Http1, |load| line(load, "{more} -t1 -c{connections} -d{seconds}s -R10000000 {url}"))],
+        speaks: &[(Protocol::Http1, |load| {
+            line(load, "{more} -t1 -c{connections} -d{seconds}s -R10000000 {url}")
+        })],
         report: None,
         count: count::wrk,
         deep_note: None,
@@ -237,7 +254,8 @@ impl Peer {
     /// Whether it supports this protocol, transport and reuse.
     pub fn can(&self, protocol: Protocol, transport: Transport, reuse: Reuse) -> bool {
         let speaks = self.speaks.iter().any(|(spoken, _)| *spoken == protocol);
-        speaks && (reuse == Reuse::Kept || self.closed.is_some())
+        speaks
+            && (reuse == Reuse::Kept || self.closed.is_some())
             && (transport == Transport::Tcp || self.tls.is_some())
     }
 
@@ -248,7 +266,8 @@ impl Peer {
         let more: Vec<&str> = closed.into_iter().chain(tls).flatten().copied().collect();
         let place = |word: String| if word == MORE { words(&more) } else { vec![word] };
         let spoken = self.speaks.iter().find(|(spoken, _)| *spoken == load.protocol);
-        spoken.map_or(Words::new(), |(_, arguments)| arguments(load))
+        spoken
+            .map_or(Words::new(), |(_, arguments)| arguments(load))
             .into_iter()
             .flat_map(place)
             .collect()
@@ -324,11 +343,7 @@ mod tests {
             let is_left = peer.line(&load).iter().any(|word| word.contains('{'));
             assert!(!is_left, "{}", peer.name);
         }
-        assert!(!named("autocannon").unwrap().can(
-            Protocol::Http1,
-            Transport::Tcp,
-            Reuse::Closed
-        ));
+        assert!(!named("autocannon").unwrap().can(Protocol::Http1, Transport::Tcp, Reuse::Closed));
     }
 
     #[test]
