@@ -1,7 +1,7 @@
 //! The workers of a run as the control plane uses them: it starts them, orders them, reads their
 //! ticks.
 
-use crate::driver::{Carrier, Driver, epoll::Epoll, uring::Uring};
+use crate::driver::{Driver, epoll::Epoll, uring::Uring};
 use crate::driver::{null::Null, null_streams::NullStreams};
 use crate::driver::{tls::Tls, tunnel::Tunnel};
 use crate::job::{Job, Order, Pace};
@@ -330,8 +330,8 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Wraps a carrier in what the job asks for: first the tunnel, then TLS.
-    fn carry<D: Carrier>(self, driver: io::Result<D>) {
+    /// Wraps a driver in what the job asks for: first the tunnel, then TLS.
+    fn carry<D: Driver>(self, driver: io::Result<D>) {
         match (driver, &self.job.tunnel) {
             (Ok(driver), None) => self.secure(driver),
             (Ok(driver), Some(request)) => {
@@ -345,7 +345,7 @@ impl Place<'_> {
         }
     }
 
-    fn secure<D: Carrier>(self, driver: D) {
+    fn secure<D: Driver>(self, driver: D) {
         match &self.job.tls {
             None => self.run(driver),
             Some(recipe) => {

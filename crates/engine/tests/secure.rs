@@ -8,18 +8,19 @@ use engine::{Crew, clock};
 use model::curve::Curve;
 use model::dist::Dist;
 use model::histogram::Histogram;
-use model::load::{Arrival, DriverKind, Level, Life, Request, Spacing};
+use model::load::{Arrival, DriverKind, HttpVersion, Level, Life, Request, Spacing};
 use model::route::Route;
 use model::tick::{Connections, Counters, ErrorClass};
 use model::tls::{Resumption, TlsTally, TlsVersion};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use wire::http1::Http1;
-use wire::session::Session as _;
+use wire::http2::{Asked, Peer, Said, Scheme, respond, say};
+use wire::session::{Ending, Reply, Session as _};
 use wire::tape::Tape;
 use wire::tls::{Recipe, Settings};
 
@@ -112,14 +113,15 @@ struct Load {
     arrival: Arrival,
     recipe: Option<Arc<Recipe>>,
     tunnel: Option<Arc<[u8]>>,
+    http: HttpVersion,
 }
 
 impl Load {
     fn new(driver: DriverKind, address: SocketAddr) -> Self {
         let (connections, depth, body, requests) = (3, 1, 0, 60);
         let (recipe, tunnel) = (None, None);
-        let arrival = Arrival::Closed;
-        Self { driver, address, connections, depth, body, requests, arrival, recipe, tunnel }
+        let (arrival, http) = (Arrival::Closed, HttpVersion::One);
+        Self { driver, address, connections, depth, body, requests, arrival, recipe, tunnel, http }
     }
 
     fn run(self) -> Came {
@@ -131,8 +133,13 @@ impl Load {
             body: vec![b'x'; self.body],
             target: 0,
         };
+        let tape = match self.http {
+            HttpVersion::One => Tape::new(&[request], self.depth),
+            HttpVersion::Two => Tape::http2(&[request], Scheme::Https),
+        };
         let job = Job {
             driver: self.driver,
+            http: self.http,
             routes: vec![Route::to(self.address)],
             connections_max: self.connections,
             depth_max: self.depth,
@@ -140,7 +147,7 @@ impl Load {
             connect_timeout_ns: 20_000_000_000,
             tls: self.recipe,
             tunnel: self.tunnel,
-            ..Job::for_tests(Tape::new(&[request], self.depth).unwrap())
+            ..Job::for_tests(tape.unwrap())
         };
         let mut crew = Crew::start(&job).unwrap();
         let (connections, depth) = (self.connections, self.depth);
@@ -236,6 +243,60 @@ fn the_server_is_told_that_a_connection_ends() {
         for _ in 0..3 {
             let end = ends_out.recv_timeout(Duration::from_secs(20)).unwrap();
             assert_eq!(end, Ok(0), "{driver:?}");
+        }
+    }
+}
+
+/// Answers the first request, breaks a rule, and returns the code with which it is left, and how
+/// the connection ends.
+fn break_a_rule(stream: &mut (impl Read + Write)) -> (Option<u32>, Result<usize, ErrorKind>) {
+    let (mut peer, mut input, mut left) = (Peer::default(), [0; 4096], None);
+    let mut words = Vec::new();
+    say(&Said::Settings { streams: None, window: None }, &mut words);
+    let reply =
+        Reply { status: 200, reason: "", fields: &[], ending: Ending::Length, body: b"hello" };
+    loop {
+        let written = stream.write_all(&std::mem::take(&mut words));
+        written.and_then(|()| stream.flush()).unwrap_or_default();
+        let length = match stream.read(&mut input) {
+            Ok(length @ 1..) => length,
+            end => return (left, end.map_err(|error| error.kind())),
+        };
+        peer.take(&input[..length], |asked| match asked {
+            Asked::Head { stream, .. } => {
+                respond(stream, &reply, &mut words);
+                // A PING of a stream.
+                words.extend_from_slice(b"\x00\x00\x08\x06\x00\x00\x00\x00\x0112345678");
+            }
+            Asked::Goaway { code } => left = Some(code),
+            _ => {}
+        });
+    }
+}
+
+#[test]
+fn a_server_that_breaks_a_rule_is_told_so_in_plain_text_and_inside_tls() {
+    let (config, recipe) = certificate();
+    for driver in drivers() {
+        for is_plain in [true, false] {
+            let (ends_in, ends_out) = mpsc::channel();
+            let config = Arc::clone(&config);
+            let address = listen(move |mut stream| {
+                let end = match is_plain {
+                    true => break_a_rule(&mut stream),
+                    false => break_a_rule(&mut secured(&config, stream)),
+                };
+                let _ = ends_in.send(end);
+            });
+            let recipe = (!is_plain).then(|| Arc::clone(&recipe));
+            let (http, connections) = (HttpVersion::Two, 1);
+            let load = Load { recipe, http, connections, ..Load::new(driver, address) };
+            let came = Load { requests: 3, ..load }.run();
+            assert_eq!(came.counters.completed, 3, "{driver:?}");
+            for _ in 0..3 {
+                let end = ends_out.recv_timeout(Duration::from_secs(20)).unwrap();
+                assert_eq!(end, (Some(1), Ok(0)), "{driver:?}, plain: {is_plain}");
+            }
         }
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! Our windows are as large as the protocol allows, so they hold nothing up. The windows of the
 //! peer hold back the rest of a body, which leaves as they open. A peer that breaks a rule costs
-//! the connection; one that breaks a rule without effect on what follows is forgiven.
+//! the connection, and is told why in the last frame; one that breaks a rule without effect on what
+//! follows is forgiven.
 //!
 //! Left out on purpose: pushes, which we forbid; priorities, which the RFC has withdrawn; and the
 //! upgrade from HTTP/1.1, which it has withdrawn as well.
@@ -55,6 +56,8 @@ pub struct Http2 {
     is_ready: bool,
     /// No new stream is opened any more.
     is_leaving: bool,
+    /// Why the connection is given up; `NO_ERROR` while no rule was broken.
+    error: u32,
     /// Streams above this one were not processed, and the worker is being told so.
     refused_above: Option<u32>,
     /// Streams that the peer allows at once.
@@ -90,7 +93,6 @@ struct Held {
     /// Bytes left of the frame that `begin` is inside of, and its flags; 0 at the head of a frame.
     inside: u32,
     flags: u8,
-    window: i64,
     /// A window had no room for it.
     has_waited: bool,
 }
@@ -109,6 +111,7 @@ impl Session for Http2 {
             incoming: Incoming::new(),
             is_ready: false,
             is_leaving: false,
+            error: code::NO_ERROR,
             refused_above: None,
             limit: u32::MAX,
             window_initial: i64::from(WINDOW_INITIAL),
@@ -135,6 +138,7 @@ impl Session for Http2 {
         self.decoder.restart();
         self.incoming.restart();
         (self.is_ready, self.is_leaving, self.refused_above) = (false, false, None);
+        self.error = code::NO_ERROR;
         self.limit = u32::MAX;
         self.window_initial = i64::from(WINDOW_INITIAL);
         self.window = i64::from(WINDOW_INITIAL);
@@ -175,7 +179,7 @@ impl Session for Http2 {
         let id = self.next_id;
         self.next_id += 2;
         self.is_leaving |= self.next_id > WINDOW_MAX;
-        let place = self.streams.add(id);
+        let place = self.streams.add(id, self.window_initial);
         let mut at = span.start;
         loop {
             let head = FrameHead::at(&tape[at..]);
@@ -197,7 +201,6 @@ impl Session for Http2 {
                     end: span.end,
                     inside: 0,
                     flags: 0,
-                    window: self.window_initial,
                     has_waited: false,
                 },
                 tape,
@@ -253,11 +256,19 @@ impl Session for Http2 {
         self.drop_rest(place);
     }
 
+    // Cold: the connection is given up.
+    fn farewell(&mut self, output: &mut Vec<u8>) {
+        self.pay(output);
+        // We accept no streams of the peer, so the last that we took is none.
+        let payload = [[0; 4], self.error.to_be_bytes()].concat();
+        frame::put(kind::GOAWAY, 0, 0, &payload, output);
+    }
+
     #[inline]
     fn addressee(&mut self, input: &mut &[u8]) -> Result<Option<RequestId>, ProtocolError> {
         match self.refused() {
             Some(place) => Ok(Some(RequestId::At(place))),
-            None => self.next_of_stream(input),
+            None => self.next_of_stream(input).inspect_err(|fault| self.blame(*fault)),
         }
     }
 
@@ -275,7 +286,8 @@ impl Session for Http2 {
             return Ok(Some(Outcome::Refused));
         }
         let place = self.incoming.place.expect("the addressee was asked for");
-        self.receive_frame(place, input, expect, witness)
+        let received = self.receive_frame(place, input, expect, witness);
+        received.inspect_err(|fault| self.blame(*fault))
     }
 
     fn end(&mut self) -> Result<Option<Response>, ProtocolError> {
@@ -324,14 +336,35 @@ impl Http2 {
         frame::put(kind, flags, stream, payload, &mut self.debts);
     }
 
-    /// Whether the peer makes us owe more than it takes.
-    fn is_flooded(&self) -> bool {
-        self.debts.len() > DEBTS_MAX
+    /// The peer may not make us owe more than it takes.
+    fn check_flood(&mut self) -> Result<(), ProtocolError> {
+        let is_flooded = self.debts.len() > DEBTS_MAX;
+        if is_flooded { Err(self.broken(code::ENHANCE_YOUR_CALM)) } else { Ok(()) }
+    }
+
+    /// A frame broke a rule, which has this code.
+    #[cold]
+    fn broken(&mut self, code: u32) -> ProtocolError {
+        self.error = code;
+        ProtocolError::BadFrame
+    }
+
+    /// The connection is given up for a fault: notes its code, unless it has one of its own.
+    #[cold]
+    fn blame(&mut self, fault: ProtocolError) {
+        if self.error == code::NO_ERROR {
+            self.error = match fault {
+                ProtocolError::BadHeaderBlock => code::COMPRESSION_ERROR,
+                ProtocolError::HeadTooLong => code::ENHANCE_YOUR_CALM,
+                _ => code::PROTOCOL_ERROR,
+            };
+        }
     }
 
     /// Writes as much of a body as there is room for, and holds the rest back.
     fn write_body(&mut self, mut held: Held, tape: &[u8], output: &mut Vec<u8>) {
-        if !held.pour(&mut self.window, tape, output) {
+        let windows = (&mut self.window, &mut self.streams.at(held.place).window);
+        if !held.pour(windows, tape, output) {
             self.held.push(held);
             self.count_held();
         }
@@ -339,8 +372,11 @@ impl Http2 {
 
     /// Writes what is held back, as far as windows have room.
     fn release(&mut self, tape: &[u8], output: &mut Vec<u8>) {
-        let window = &mut self.window;
-        self.held.retain_mut(|held| !held.pour(window, tape, output));
+        let (window, streams) = (&mut self.window, &mut self.streams);
+        self.held.retain_mut(|held| {
+            let windows = (&mut *window, &mut streams.at(held.place).window);
+            !held.pour(windows, tape, output)
+        });
         self.count_held();
     }
 
@@ -348,7 +384,7 @@ impl Http2 {
     fn count_held(&mut self) {
         let window = self.window;
         for held in self.held.iter_mut().filter(|held| !held.has_waited) {
-            held.has_waited = window.min(held.window) <= 0;
+            held.has_waited = window.min(self.streams.at(held.place).window) <= 0;
             self.news.held += u64::from(held.has_waited);
             self.has_news |= held.has_waited;
         }
@@ -378,7 +414,12 @@ impl Held {
 
     /// Writes as much as the windows of the connection and of the stream have room for; true when
     /// nothing is left.
-    fn pour(&mut self, window: &mut i64, tape: &[u8], output: &mut Vec<u8>) -> bool {
+    fn pour(
+        &mut self,
+        (whole, own): (&mut i64, &mut i64),
+        tape: &[u8],
+        output: &mut Vec<u8>,
+    ) -> bool {
         loop {
             if self.inside == 0 {
                 if self.begin == self.end {
@@ -389,7 +430,7 @@ impl Held {
                 self.begin += HEAD_BYTES;
             }
             let room = OUTPUT_MAX.saturating_sub(output.len()) as i64;
-            let most = room.min(*window).min(self.window).max(0);
+            let most = room.min(*whole).min(*own).max(0);
             let length = most.min(i64::from(self.inside)) as u32;
             if length == 0 {
                 return false;
@@ -399,8 +440,8 @@ impl Held {
             output.extend_from_slice(&tape[self.begin..self.begin + length as usize]);
             self.begin += length as usize;
             self.inside -= length;
-            *window -= i64::from(length);
-            self.window -= i64::from(length);
+            *whole -= i64::from(length);
+            *own -= i64::from(length);
         }
     }
 }

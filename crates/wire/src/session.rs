@@ -89,6 +89,10 @@ pub trait Session: Sized {
     /// Gives up a request; what must be sent for it is owed. Its place is free afterwards.
     fn cancel(&mut self, _place: u32) {}
 
+    /// Appends what the peer is told before its connection is closed: what is due, and why. It may
+    /// be asked for after an error, and nothing else after it.
+    fn farewell(&mut self, _output: &mut Vec<u8>) {}
+
     /// Requests of which a part waits for a window of the peer.
     #[inline]
     fn held(&self) -> u32 {
@@ -123,7 +127,7 @@ pub trait Session: Sized {
 
     /// Consumes bytes from the front of `input` until the outcome of the addressee is known, bytes
     /// for another one follow, or `input` is empty. `expect` describes the request. After an
-    /// error the session must not be used again.
+    /// error the session must be given no more bytes.
     fn receive<W: Witness>(
         &mut self,
         input: &mut &[u8],

@@ -85,6 +85,14 @@ impl Client {
         Ok(())
     }
 
+    /// What the server sees of all that was sent, when the connection is given up.
+    fn left(&mut self) -> Vec<Asked> {
+        let mut all = Vec::new();
+        self.session.farewell(&mut self.sent);
+        Peer::default().take(&self.sent, |asked| all.push(asked));
+        all
+    }
+
     /// What the server sees of what was sent since it was last asked.
     fn asked(&mut self, peer: &mut Peer) -> Vec<Asked> {
         self.session.owes(self.tape.bytes(), &mut self.sent);
@@ -382,49 +390,82 @@ fn what_breaks_a_rule_is_named() {
         form: Form::Whole,
     };
     let bad = [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), NotHttp2),
-        (b"\x15\x03\x01\x00\x02\x02\x16 and more".to_vec(), NotHttp2),
-        (frame(6, 0, 0, &[0; 8]), NotHttp2),
-        (after(frame(6, 0, 1, &[0; 8])), BadFrame),
-        (after(frame(6, 0, 0, &[0; 7])), BadFrame),
-        (after(frame(4, 0, 0, &[0; 5])), BadFrame),
-        (after(frame(4, 1, 0, &[0; 6])), BadFrame),
-        (after(frame(4, 0, 0, &[0, 4, 0xff, 0, 0, 0])), BadFrame),
-        (after(frame(4, 0, 0, &[0, 5, 0, 0, 0, 1])), BadFrame),
-        (after(frame(4, 0, 0, &[0, 2, 0, 0, 0, 1])), BadFrame),
-        (after(frame(5, 4, 1, &[0, 0, 0, 2])), BadFrame),
-        (after(frame(8, 0, 0, &[0; 4])), BadFrame),
-        (after(frame(8, 0, 0, &[0x7f, 0xff, 0xff, 0xff])), BadFrame),
-        (after(frame(0, 1, 1, b"body")), BadFrame),
-        (after(frame(0, 1, 0, b"body")), BadFrame),
-        (after(frame(0, 1, 99, b"body")), BadFrame),
-        (after(frame(1, 5, 2, b"\x88")), BadFrame),
-        (after(frame(9, 4, 1, b"\x88")), BadFrame),
-        (after([frame(1, 0, 1, b"\x88"), frame(6, 0, 0, &[0; 8])].concat()), BadFrame),
-        (after([frame(1, 0, 1, b"\x88"), frame(9, 4, 3, b"")].concat()), BadFrame),
-        (after(frame(1, 0xd, 1, b"\x09\x88")), BadFrame),
-        (after(frame(1, 0x25, 1, b"\x88")), BadFrame),
-        (after(frame(0, 0, 1, &[0; 16_385])), BadFrame),
-        (after(frame(1, 5, 1, b"\xbe")), BadHeaderBlock),
-        (after(frame(1, 5, 1, b"")), BadStatus),
-        (after(words(&[head(1, 101, Ends::No)])), BadStatus),
-        (after(words(&[head(1, 100, Ends::Yes)])), BadHeader),
-        (after(words(&[head(1, 200, Ends::No), head(1, 200, Ends::Yes)])), BadHeader),
-        (after(words(&[short, body(1, b"123456", Ends::No)])), LongBody),
-        (after(words(&[short, body(1, b"1234", Ends::Yes)])), LongBody),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), NotHttp2, 1),
+        (b"\x15\x03\x01\x00\x02\x02\x16 and more".to_vec(), NotHttp2, 1),
+        (frame(6, 0, 0, &[0; 8]), NotHttp2, 1),
+        (after(frame(6, 0, 1, &[0; 8])), BadFrame, 1),
+        (after(frame(6, 0, 0, &[0; 7])), BadFrame, 6),
+        (after(frame(4, 0, 0, &[0; 5])), BadFrame, 6),
+        (after(frame(4, 1, 0, &[0; 6])), BadFrame, 6),
+        (after(frame(4, 0, 0, &[0, 4, 0xff, 0, 0, 0])), BadFrame, 3),
+        (after(frame(4, 0, 0, &[0, 5, 0, 0, 0, 1])), BadFrame, 1),
+        (after(frame(4, 0, 0, &[0, 2, 0, 0, 0, 1])), BadFrame, 1),
+        (after(frame(5, 4, 1, &[0, 0, 0, 2])), BadFrame, 1),
+        (after(frame(8, 0, 0, &[0; 4])), BadFrame, 1),
+        (after(frame(8, 0, 0, &[0x7f, 0xff, 0xff, 0xff])), BadFrame, 3),
+        (after(frame(0, 1, 1, b"body")), BadFrame, 1),
+        (after(frame(0, 1, 0, b"body")), BadFrame, 1),
+        (after(frame(0, 1, 99, b"body")), BadFrame, 1),
+        (after(frame(1, 5, 2, b"\x88")), BadFrame, 1),
+        (after(frame(9, 4, 1, b"\x88")), BadFrame, 1),
+        (after([frame(1, 0, 1, b"\x88"), frame(6, 0, 0, &[0; 8])].concat()), BadFrame, 1),
+        (after([frame(1, 0, 1, b"\x88"), frame(9, 4, 3, b"")].concat()), BadFrame, 1),
+        (after(frame(1, 0xd, 1, b"\x09\x88")), BadFrame, 1),
+        (after(frame(1, 0x25, 1, b"\x88")), BadFrame, 1),
+        (after(frame(0, 0, 1, &[0; 16_385])), BadFrame, 6),
+        (after(frame(1, 5, 1, b"\xbe")), BadHeaderBlock, 9),
+        (after(frame(1, 5, 1, b"")), BadStatus, 1),
+        (after(words(&[head(1, 101, Ends::No)])), BadStatus, 1),
+        (after(words(&[head(1, 100, Ends::Yes)])), BadHeader, 1),
+        (after(words(&[head(1, 200, Ends::No), head(1, 200, Ends::Yes)])), BadHeader, 1),
+        (after(words(&[short, body(1, b"123456", Ends::No)])), LongBody, 1),
+        (after(words(&[short, body(1, b"1234", Ends::Yes)])), LongBody, 1),
         (
             after([vec![frame(1, 0, 1, b"")], vec![frame(9, 0, 1, b""); 8_000]].concat().concat()),
             HeadTooLong,
+            11,
         ),
-        (after(frame(6, 0, 0, &[0; 8]).repeat(2_000)), BadFrame),
-        (after(frame(4, 0, 0, &[]).repeat(4_000)), BadFrame),
+        (after(frame(6, 0, 0, &[0; 8]).repeat(2_000)), BadFrame, 11),
+        (after(frame(4, 0, 0, &[]).repeat(4_000)), BadFrame, 11),
     ];
-    for (said, fault) in bad {
+    for (said, fault, code) in bad {
         let mut client = Client::new(0);
         (0..2).for_each(|_| _ = client.send());
         let shown = &said[..said.len().min(60)];
         assert_eq!(client.hear(&said), Err(fault), "{shown:?}");
+        assert_eq!(client.left().last(), Some(&Asked::Goaway { code }), "{shown:?}");
     }
+}
+
+/// What concerns one stream resets that first.
+#[test]
+fn a_window_that_grows_too_far_ends_its_stream_and_the_connection() {
+    use ProtocolError::BadFrame;
+    let ok = words(&[SETTINGS]);
+    let after = |more: Vec<u8>| [&ok[..], &more].concat();
+    let more = [0x7f, 0xff, 0xff, 0xff];
+    for (more, code) in [([0; 4], 1), (more, 3)] {
+        let mut client = Client::new(0);
+        client.send();
+        client.hear(&after(frame(8, 0, 1, &[0, 0, 0, 1]))).unwrap();
+        assert_eq!(client.hear(&frame(8, 0, 1, &more)), Err(BadFrame), "{code}");
+        let said = client.left();
+        let ends = [Asked::Reset { stream: 1, code }, Asked::Goaway { code }];
+        assert_eq!(said[said.len() - 2..], ends, "{said:?}");
+    }
+    // New settings may widen the window of a stream too far.
+    let mut client = Client::new(0);
+    client.send();
+    let widened = [
+        Said::Window { stream: 1, more: 9 },
+        Said::Settings { streams: None, window: Some(0x7fff_ffff) },
+    ];
+    assert_eq!(client.hear(&after(words(&widened))), Err(BadFrame));
+    assert_eq!(client.left().last(), Some(&Asked::Goaway { code: 3 }));
+    // Without a fault of the server, nothing is its fault.
+    let mut client = Client::new(0);
+    client.hear(&ok).unwrap();
+    assert_eq!(client.left()[2..], [Asked::Acknowledged, Asked::Goaway { code: 0 }]);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! Hot: runs for every request.
 
 use super::backlog::{Backlog, Took};
-use super::{Ahead, Buffer, Carrier, Driver, End, Event, SendBytes, Sending, SlotId};
+use super::{Ahead, Buffer, Driver, End, Event, SendBytes, Sending, SlotId};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
 use std::io;
@@ -371,6 +371,17 @@ impl Driver for Epoll {
         self.connections[slot as usize].unsent.len()
     }
 
+    fn farewell(&mut self, slot: SlotId) {
+        let connection = &mut self.connections[slot as usize];
+        let Some(socket) = connection.socket.as_ref().filter(|_| connection.unsent.is_empty())
+        else {
+            return;
+        };
+        // It is the last send of a connection that is closed in any case.
+        let _ = sys::send_now(socket.as_raw_fd(), &connection.outbox);
+        connection.outbox.clear();
+    }
+
     fn close(&mut self, slot: SlotId) {
         let connection = &mut self.connections[slot as usize];
         connection.socket = None;
@@ -430,19 +441,6 @@ impl Driver for Epoll {
 
     #[inline]
     fn release(&mut self, _buffer: Buffer) {}
-}
-
-impl Carrier for Epoll {
-    fn farewell(&mut self, slot: SlotId) {
-        let connection = &mut self.connections[slot as usize];
-        let Some(socket) = connection.socket.as_ref().filter(|_| connection.unsent.is_empty())
-        else {
-            return;
-        };
-        // It is the last send of a connection that is closed in any case.
-        let _ = sys::send_now(socket.as_raw_fd(), &connection.outbox);
-        connection.outbox.clear();
-    }
 }
 
 #[cfg(test)]

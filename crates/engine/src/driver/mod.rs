@@ -6,7 +6,7 @@
 //! in virtual time with seeded faults. The same worker runs on all of them.
 //!
 //! A slot can also send bytes that are not on the tape, from its outbox. [`tunnel::Tunnel`] and
-//! [`tls::Tls`] are drivers around a carrier: they do what comes between the connection and the
+//! [`tls::Tls`] are drivers around another one: they do what comes between the connection and the
 //! requests, and report a slot as open when that is done. A run that needs neither uses neither.
 
 #![allow(unsafe_code, reason = "rings and buffers are shared with the kernel")]
@@ -172,6 +172,10 @@ pub trait Driver {
         0
     }
 
+    /// Before a close, sends as much of the outbox as the kernel takes at once. Does nothing while
+    /// a send is under way.
+    fn farewell(&mut self, _slot: SlotId) {}
+
     /// Closes a slot in any state. No event of it follows.
     fn close(&mut self, slot: SlotId);
 
@@ -214,11 +218,4 @@ enum SendBytes {
     Tape,
     /// In the slot's outbox.
     Outbox,
-}
-
-/// A driver with sockets, whose slots can also send bytes of their own.
-pub trait Carrier: Driver {
-    /// Before a close, sends as much of the outbox as the kernel takes at once. Does nothing while
-    /// a send is under way.
-    fn farewell(&mut self, slot: SlotId);
 }

@@ -11,6 +11,7 @@ pub use self::agenda::BEGIN_NS;
 use self::agenda::Agenda;
 use super::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::Job;
+use model::streams::StreamCodes;
 use model::tick::{ErrorClass, StatusCodes};
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,6 +94,8 @@ pub struct Witness {
     pub good_responses: u64,
     /// Responses by status, delivered in the same way; where the server is one of HTTP/2.
     pub statuses: StatusCodes,
+    /// Connections that the client said to give up, where the server is one of HTTP/2.
+    pub farewells: StreamCodes,
     /// Good responses that no request asked for.
     pub unsolicited: u64,
     /// How often the generator was stalled.

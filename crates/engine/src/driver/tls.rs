@@ -1,4 +1,4 @@
-//! TLS around any carrier: a slot is open when its handshake is done; what is sent and received is
+//! TLS around any driver: a slot is open when its handshake is done; what is sent and received is
 //! encrypted in between.
 //!
 //! Records are written to the slot's outbox and go from there to the kernel; a large piece of the
@@ -9,7 +9,7 @@
 //!
 //! Hot: runs for every event.
 
-use super::{Ahead, Buffer, Carrier, Driver, End, Event, Sending, SlotId};
+use super::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use model::dist::Dist;
 use model::histogram::Histogram;
 use model::tick::{ErrorClass, Tick};
@@ -63,7 +63,7 @@ pub struct Tls<D> {
     handshake: Histogram,
 }
 
-impl<D: Carrier> Tls<D> {
+impl<D: Driver> Tls<D> {
     /// Wraps `inner`, for requests of `tape`.
     pub fn new(inner: D, recipe: &Recipe, tape: &Arc<Tape>, slots: u32) -> Self {
         let closed = || Secured {
@@ -218,7 +218,7 @@ impl<D: Carrier> Tls<D> {
         }
     }
 
-    /// What an event of the carrier means; `None` when it is about TLS alone.
+    /// What an event of the driver inside means; `None` when it is about TLS alone.
     #[inline]
     fn translate(&mut self, event: Event) -> Option<Event> {
         match event {
@@ -240,7 +240,7 @@ impl<D: Carrier> Tls<D> {
     }
 }
 
-impl<D: Carrier> Driver for Tls<D> {
+impl<D: Driver> Driver for Tls<D> {
     #[inline]
     fn now_ns(&self) -> u64 {
         self.inner.now_ns()
@@ -277,6 +277,17 @@ impl<D: Carrier> Driver for Tls<D> {
 
     fn untaken(&self, slot: SlotId) -> usize {
         self.slots[slot as usize].plain.len() + self.inner.untaken(slot)
+    }
+
+    /// The close that follows sends it, before its own last record.
+    fn farewell(&mut self, slot: SlotId) {
+        let secured = &mut self.slots[slot as usize];
+        if let Some(session) = &mut secured.session
+            && !secured.is_underway
+        {
+            session.send(&secured.own);
+            secured.own.clear();
+        }
     }
 
     fn close(&mut self, slot: SlotId) {

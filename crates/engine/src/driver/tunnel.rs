@@ -1,10 +1,10 @@
-//! A tunnel through an HTTP proxy, around any carrier: a slot is open when the proxy has agreed.
+//! A tunnel through an HTTP proxy, around any driver: a slot is open when the proxy has agreed.
 //!
 //! After that, events and bytes pass through unchanged.
 //!
 //! Hot: runs for every event.
 
-use super::{Ahead, Buffer, Carrier, Driver, Event, Sending, SlotId};
+use super::{Ahead, Buffer, Driver, Event, Sending, SlotId};
 use model::tick::{ErrorClass, Tick};
 use model::tls::TlsTally;
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub struct Tunnel<D> {
     tally: TlsTally,
 }
 
-impl<D: Carrier> Tunnel<D> {
+impl<D: Driver> Tunnel<D> {
     /// Wraps `inner`, with the request that asks for a tunnel.
     pub fn new(inner: D, request: &Arc<[u8]>, slots: u32) -> Self {
         let closed = || Passage { stage: TunnelState::Closed, head: Vec::new() };
@@ -98,7 +98,7 @@ impl<D: Carrier> Tunnel<D> {
         Event::OpenFailed { slot, class: ErrorClass::Connect, at_ns }
     }
 
-    /// What an event of the carrier means; `None` when it is about the tunnel alone.
+    /// What an event of the driver inside means; `None` when it is about the tunnel alone.
     #[inline]
     fn translate(&mut self, event: Event) -> Option<Event> {
         if self.passages[event.slot() as usize].stage == TunnelState::Through {
@@ -118,7 +118,7 @@ impl<D: Carrier> Tunnel<D> {
     }
 }
 
-impl<D: Carrier> Driver for Tunnel<D> {
+impl<D: Driver> Driver for Tunnel<D> {
     #[inline]
     fn now_ns(&self) -> u64 {
         self.inner.now_ns()
@@ -150,6 +150,10 @@ impl<D: Carrier> Driver for Tunnel<D> {
 
     fn untaken(&self, slot: SlotId) -> usize {
         self.inner.untaken(slot)
+    }
+
+    fn farewell(&mut self, slot: SlotId) {
+        self.inner.farewell(slot);
     }
 
     fn close(&mut self, slot: SlotId) {
@@ -194,11 +198,5 @@ impl<D: Carrier> Driver for Tunnel<D> {
     fn tally(&mut self, tick: &mut Tick) {
         tick.tls += &std::mem::take(&mut self.tally);
         self.inner.tally(tick);
-    }
-}
-
-impl<D: Carrier> Carrier for Tunnel<D> {
-    fn farewell(&mut self, slot: SlotId) {
-        self.inner.farewell(slot);
     }
 }

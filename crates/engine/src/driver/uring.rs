@@ -13,7 +13,7 @@
 //! Hot: runs for every request.
 
 use super::backlog::{Backlog, Took};
-use super::{Ahead, Buffer, Carrier, Driver, End, Event, SendBytes, Sending, SlotId};
+use super::{Ahead, Buffer, Driver, End, Event, SendBytes, Sending, SlotId};
 use crate::sys::{self, RawRoute};
 use crate::{clock, job::Job};
 use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
@@ -659,6 +659,16 @@ impl Driver for Uring {
         self.connections[slot as usize].sending.len()
     }
 
+    fn farewell(&mut self, slot: SlotId) {
+        let connection = &mut self.connections[slot as usize];
+        let is_underway = connection.source == SendBytes::Outbox && !connection.sending.is_empty();
+        if connection.link != TableSlot::Connected || is_underway || connection.outbox.is_empty() {
+            return;
+        }
+        (connection.is_parting, connection.has_parted) = (true, true);
+        self.send_outbox(slot, Ahead::Unanswered);
+    }
+
     fn close(&mut self, slot: SlotId) {
         // Operations hold the socket. They are cancelled, and their completions are recognised as
         // old by their generation.
@@ -730,18 +740,6 @@ impl Driver for Uring {
     #[inline]
     fn release(&mut self, buffer: Buffer) {
         self.buffers.release(buffer.id);
-    }
-}
-
-impl Carrier for Uring {
-    fn farewell(&mut self, slot: SlotId) {
-        let connection = &mut self.connections[slot as usize];
-        let is_underway = connection.source == SendBytes::Outbox && !connection.sending.is_empty();
-        if connection.link != TableSlot::Connected || is_underway || connection.outbox.is_empty() {
-            return;
-        }
-        (connection.is_parting, connection.has_parted) = (true, true);
-        self.send_outbox(slot, Ahead::Unanswered);
     }
 }
 

@@ -62,6 +62,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
             self.read_responses::<Mixed>(slot, at_ns, buffer)
         };
         self.driver.release(buffer);
+        if S::WRITES && cause.is_some() {
+            self.take_leave(slot);
+        }
         if S::WRITES && self.pool.link(slot) == Link::Opening {
             return self.greeted(slot, cause, at_ns);
         }

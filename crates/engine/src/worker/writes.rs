@@ -218,6 +218,16 @@ impl<D: Driver, S: Session> Worker<D, S> {
         state.sending = self.driver.send_outbox(slot, ahead) == Sending::Underway;
     }
 
+    /// Tells the peer why its connection is given up, which is closed next.
+    #[cold]
+    pub(super) fn take_leave(&mut self, slot: SlotId) {
+        let state = self.pool.state(slot);
+        if !state.sending {
+            state.session.farewell(self.driver.outbox(slot));
+            self.driver.farewell(slot);
+        }
+    }
+
     /// Why a request that was due at `due_ns` had to wait for this connection.
     #[inline]
     pub(super) fn lack(&self, slot: SlotId, due_ns: u64) -> Lack {
@@ -239,6 +249,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             let Some((request, &batch)) = overdue else { break };
             let RequestId::At(place) = request else { break };
             if heard_ns <= batch.sent_ns || !self.may_cancel(slot, now_ns) {
+                self.take_leave(slot);
                 return self.abandon(slot, Cause::Failure(ErrorClass::Timeout), now_ns);
             }
             self.pool.state(slot).session.cancel(place);

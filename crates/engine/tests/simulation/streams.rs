@@ -306,6 +306,29 @@ fn a_server_that_does_not_greet_is_a_failed_attempt() {
     }
 }
 
+/// A server that breaks a rule, says nothing in time, or speaks HTTP/1.1 is told why it is left,
+/// once, where nothing is on its way to it.
+#[test]
+fn a_server_is_told_why_it_is_left() {
+    let of = |faults, code| {
+        let level = Level { warmup_ns: 0, drain_ns: 60 * MS, ..level(3, 4) };
+        let account = run(9, level, faults);
+        assert_conserved(&account, &level, "farewell");
+        let farewells = account.witness.farewells;
+        assert_eq!(farewells.sum(), farewells.get(code), "{farewells:?}");
+        (farewells.sum(), account)
+    };
+    let (told, account) = of(StreamFaults { garbage: 20, ..steady() }, StreamCode::Protocol);
+    assert!(told > 10 && told == account.turnover.closed_by_us, "{told} {:?}", account.turnover);
+    let (told, account) = of(StreamFaults { silent: 1000, ..steady() }, StreamCode::NoError);
+    assert!(told > 3 && told == account.turnover.closed_by_us, "{told} {:?}", account.turnover);
+    let (told, account) =
+        of(StreamFaults { other_protocol: 1000, ..steady() }, StreamCode::Protocol);
+    assert!(told > 3 && told == account.turnover.failed, "{told} {:?}", account.turnover);
+    let (told, _) = of(StreamFaults { goaway: 20, resets: 20, ..steady() }, StreamCode::NoError);
+    assert_eq!(told, 0, "a connection that ends in order says nothing");
+}
+
 #[test]
 fn the_checks_of_a_mix_follow_each_stream() {
     let short = Checks { length: "0..150".parse().ok(), ..Checks::default() };

@@ -11,6 +11,9 @@ pub(super) const WINDOW_MAX: u32 = 0x7fff_ffff;
 /// Windows at the start of a connection, bytes.
 pub(super) const WINDOW_INITIAL: u32 = 65_535;
 
+/// A stream identifier and five bytes of a priority that is ignored.
+pub(super) const PRIORITY_BYTES: usize = 5;
+
 /// What a client sends first (RFC 9113 section 3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -47,8 +50,14 @@ pub(super) mod setting {
 
 /// Error codes (RFC 9113 section 7).
 pub(super) mod code {
+    pub const NO_ERROR: u32 = 0;
+    pub const PROTOCOL_ERROR: u32 = 1;
+    pub const FLOW_CONTROL_ERROR: u32 = 3;
+    pub const FRAME_SIZE_ERROR: u32 = 6;
     pub const REFUSED_STREAM: u32 = 7;
     pub const CANCEL: u32 = 8;
+    pub const COMPRESSION_ERROR: u32 = 9;
+    pub const ENHANCE_YOUR_CALM: u32 = 11;
 }
 
 /// The head of a frame.
@@ -91,6 +100,21 @@ impl FrameHead {
     #[inline]
     pub fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+
+    /// Whether a frame of its kind may be as long as it is.
+    #[inline]
+    pub fn is_sized(self) -> bool {
+        let length = self.length;
+        match self.kind {
+            kind::RST_STREAM | kind::WINDOW_UPDATE => length == 4,
+            kind::PRIORITY => length == PRIORITY_BYTES as u32,
+            kind::SETTINGS if self.has(flag::ACK) => length == 0,
+            kind::SETTINGS => length.is_multiple_of(6),
+            kind::PING => length == 8,
+            kind::GOAWAY => length >= 8,
+            _ => true,
+        }
     }
 }
 

@@ -5,7 +5,9 @@
 //!
 //! Hot: runs for every frame.
 
-use super::frame::{FrameHead, HEAD_BYTES, PAYLOAD_MAX, WINDOW_MAX, code, flag, kind, setting};
+use super::frame::{
+    FrameHead, HEAD_BYTES, PAYLOAD_MAX, PRIORITY_BYTES, WINDOW_MAX, code, flag, kind, setting,
+};
 use super::hpack::{Fields, Part};
 use super::streams::Body;
 use super::{Http2, REFILL_AT};
@@ -16,8 +18,6 @@ use model::streams::StreamCode;
 
 /// Bytes that are read together, at most.
 const UNIT_MAX: usize = HEAD_BYTES;
-/// A stream identifier and five bytes of a priority that is ignored.
-const PRIORITY_BYTES: usize = 5;
 
 /// The frame that is arriving.
 #[derive(Debug)]
@@ -139,19 +139,18 @@ impl Http2 {
             return Err(NotHttp2);
         }
         let goes_on = frame.kind == kind::CONTINUATION;
-        if length > PAYLOAD_MAX || self.incoming.block_stream != goes_on.then_some(stream) {
+        if length > PAYLOAD_MAX || !frame.is_sized() {
+            return Err(self.broken(code::FRAME_SIZE_ERROR));
+        }
+        if self.incoming.block_stream != goes_on.then_some(stream) {
             return Err(BadFrame);
         }
         let was_opened = stream % 2 == 1 && stream < self.next_id;
         let is_right = match frame.kind {
-            kind::DATA | kind::HEADERS | kind::CONTINUATION => was_opened,
-            kind::RST_STREAM => was_opened && length == 4,
-            kind::PRIORITY => stream != 0 && length == PRIORITY_BYTES as u32,
-            kind::SETTINGS if frame.has(flag::ACK) => stream == 0 && length == 0,
-            kind::SETTINGS => stream == 0 && length % 6 == 0,
-            kind::PING => stream == 0 && length == 8,
-            kind::GOAWAY => stream == 0 && length >= 8,
-            kind::WINDOW_UPDATE => (stream == 0 || was_opened) && length == 4,
+            kind::DATA | kind::HEADERS | kind::CONTINUATION | kind::RST_STREAM => was_opened,
+            kind::PRIORITY => stream != 0,
+            kind::SETTINGS | kind::PING | kind::GOAWAY => stream == 0,
+            kind::WINDOW_UPDATE => stream == 0 || was_opened,
             kind::PUSH_PROMISE => false,
             _ => true,
         };
@@ -462,7 +461,7 @@ impl Http2 {
         if self.incoming.left == 0 {
             self.incoming.frame = None;
         }
-        if self.is_flooded() { Err(ProtocolError::BadFrame) } else { Ok(()) }
+        self.check_flood()
     }
 
     /// Consumes bytes that do not matter.
@@ -481,13 +480,13 @@ impl Http2 {
             match name {
                 setting::ENABLE_PUSH if value > 0 => return Err(ProtocolError::BadFrame),
                 setting::MAX_CONCURRENT_STREAMS => self.limit = value,
-                setting::INITIAL_WINDOW_SIZE if value > WINDOW_MAX => {
-                    return Err(ProtocolError::BadFrame);
-                }
                 setting::INITIAL_WINDOW_SIZE => {
                     let more = i64::from(value) - self.window_initial;
                     self.window_initial += more;
-                    self.held.iter_mut().for_each(|held| held.window += more);
+                    let largest = self.streams.widen(more).max(self.window_initial);
+                    if largest > i64::from(WINDOW_MAX) {
+                        return Err(self.broken(code::FLOW_CONTROL_ERROR));
+                    }
                 }
                 setting::MAX_FRAME_SIZE if !(PAYLOAD_MAX..1 << 24).contains(&value) => {
                     return Err(ProtocolError::BadFrame);
@@ -503,7 +502,7 @@ impl Http2 {
         let (limit, window) = (u64::from(self.limit), self.window_initial as u64);
         self.news().allow(limit, window);
         self.owe(kind::SETTINGS, flag::ACK, 0, &[]);
-        if self.is_flooded() { Err(ProtocolError::BadFrame) } else { Ok(()) }
+        self.check_flood()
     }
 
     fn take_ping(&mut self, frame: FrameHead, input: &mut &[u8]) {
@@ -534,17 +533,29 @@ impl Http2 {
     /// The peer takes more.
     fn widen(&mut self, stream: u32, more: u32) -> Result<(), ProtocolError> {
         let more = i64::from(more & WINDOW_MAX);
-        let held = self.held.iter_mut().find(|held| held.id == stream);
-        let window = match (stream, held) {
-            (0, _) => &mut self.window,
-            (_, Some(held)) => &mut held.window,
-            // All of the request was sent.
-            (_, None) if more > 0 => return Ok(()),
-            (_, None) => return Err(ProtocolError::BadFrame),
+        let place = if stream == 0 { None } else { self.streams.find(stream) };
+        let window = match place {
+            Some(place) => {
+                let window = &mut self.streams.at(place).window;
+                *window += more;
+                *window
+            }
+            None if stream == 0 => {
+                self.window += more;
+                self.window
+            }
+            // The stream is over.
+            None => 0,
         };
-        *window += more;
-        let is_right = more > 0 && *window <= i64::from(WINDOW_MAX);
-        if is_right { Ok(()) } else { Err(ProtocolError::BadFrame) }
+        let code = match more {
+            0 => code::PROTOCOL_ERROR,
+            _ if window > i64::from(WINDOW_MAX) => code::FLOW_CONTROL_ERROR,
+            _ => return Ok(()),
+        };
+        if stream != 0 {
+            self.owe(kind::RST_STREAM, 0, stream, &code.to_be_bytes());
+        }
+        Err(self.broken(code))
     }
 }
 
@@ -576,7 +587,7 @@ mod tests {
         let (mut session, mut output) = (Http2::for_depth(1), Vec::new());
         session.begin(&mut output);
         (session.is_ready, session.next_id) = (true, 3);
-        let place = session.streams.add(1);
+        let place = session.streams.add(1, 0);
         session.streams.at(place).status = 200;
         let mut input = Vec::new();
         frame::put(kind::DATA, 0, 1, b"abc", &mut input);

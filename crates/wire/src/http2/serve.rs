@@ -26,6 +26,8 @@ pub enum Asked {
     Acknowledged,
     /// Our PING was answered.
     Pong,
+    /// The connection is given up.
+    Goaway { code: u32 },
 }
 
 /// Reads what a client sends.
@@ -97,6 +99,7 @@ fn asked(
             Some(Asked::Settings { window: pair.map_or(frame::WINDOW_INITIAL, value) })
         }
         kind::PING if head.has(flag::ACK) => Some(Asked::Pong),
+        kind::GOAWAY => Some(Asked::Goaway { code: number(4) }),
         other => panic!("a client sends no frame of type {other}"),
     }
 }

@@ -24,8 +24,10 @@ pub(super) struct Stream {
     pub came: u64,
     /// Bytes of the names and values of the head.
     pub fields: u32,
-    /// Bytes that used up its window since that was refilled.
+    /// Bytes that used up our window for it since that was refilled.
     pub used: u32,
+    /// The window of the peer for it, which may be less than nothing.
+    pub window: i64,
     /// For a call: its status, once that came, and the length of its message so far.
     pub call: Option<CallStatus>,
     pub message: u32,
@@ -110,14 +112,14 @@ impl Streams {
         (id >> 1) as usize & (self.places.len() - 1)
     }
 
-    /// Adds a stream; there must be a free place.
+    /// Adds a stream with this window; there must be a free place.
     #[inline]
-    pub fn add(&mut self, id: u32) -> u32 {
+    pub fn add(&mut self, id: u32, window: i64) -> u32 {
         let mut place = self.home(id);
         while self.places[place].id != 0 {
             place = (place + 1) & (self.places.len() - 1);
         }
-        self.places[place] = Stream { id, ..Stream::default() };
+        self.places[place] = Stream { id, window, ..Stream::default() };
         place as u32
     }
 
@@ -142,6 +144,17 @@ impl Streams {
     #[inline]
     pub fn remove(&mut self, place: u32) {
         self.places[place as usize].id = 0;
+    }
+
+    /// Widens the windows of all streams by so much, or makes them smaller; returns the largest.
+    // Cold: the peer sent settings.
+    pub fn widen(&mut self, more: i64) -> i64 {
+        let streams = self.places.iter_mut().filter(|stream| stream.id != 0);
+        let widened = streams.map(|stream| {
+            stream.window += more;
+            stream.window
+        });
+        widened.max().unwrap_or(0)
     }
 
     /// The place of any stream with a larger identifier.
@@ -172,7 +185,7 @@ mod tests {
                     streams.remove(place);
                     prop_assert_eq!(streams.find(id), None);
                 } else if plain.len() < DEPTH {
-                    plain.push((next, streams.add(next)));
+                    plain.push((next, streams.add(next, 0)));
                     next += 2;
                 }
                 for (id, place) in &plain {

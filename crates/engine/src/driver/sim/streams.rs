@@ -10,6 +10,7 @@ use super::{StallPoint, Stalls, Witness};
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::Job;
 use model::call::CallStatus;
+use model::streams::StreamCode;
 use model::tick::ErrorClass;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -157,17 +158,17 @@ impl Streams {
             ..Line::default()
         };
         let mut words = Vec::new();
-        if self.agenda.strikes(self.faults.mute) {
-            self.line(slot).is_over = true;
-        } else if self.agenda.strikes(self.faults.other_protocol) {
+        let is_mute = self.agenda.strikes(self.faults.mute);
+        let is_other = !is_mute && self.agenda.strikes(self.faults.other_protocol);
+        if is_other {
             words = b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec();
-            self.line(slot).is_over = true;
-        } else {
+        } else if !is_mute {
             say(&Said::Settings { streams: limit, window: Some(window) }, &mut words);
             say(&Said::Acknowledged, &mut words);
         }
         let at_ns = self.agenda.now_ns + self.agenda.between(1_000, 100_000);
         self.deliver(slot, at_ns, &words, None);
+        self.line(slot).is_over = is_mute || is_other;
     }
 
     /// The server has received bytes on a connection.
@@ -186,6 +187,7 @@ impl Streams {
                     announced.pop_front();
                     assert!(!announced.is_empty(), "it acknowledges what was not said");
                 }
+                Asked::Goaway { code } => self.witness.farewells.add(StreamCode::of(code), 1),
                 Asked::Settings { .. } | Asked::Window { .. } | Asked::Pong => {}
             }
         }
@@ -528,6 +530,11 @@ impl Driver for Streams {
         }
         self.take(slot, &bytes);
         Sending::Done
+    }
+
+    fn farewell(&mut self, slot: SlotId) {
+        let bytes = std::mem::take(&mut self.line(slot).outbox);
+        self.take(slot, &bytes);
     }
 
     fn close(&mut self, slot: SlotId) {
