@@ -4,7 +4,7 @@ use crate::options::{HttpText, Options};
 use crate::shape::Shape;
 use crate::url::{Scheme, Url};
 use crate::usage::Usage;
-use model::load::{HttpChoice, Level, Question};
+use model::load::{HttpChoice, Question};
 
 /// The version as requested, where the rest of the load can be made with it.
 pub fn choice(options: &Options, url: &Url, shape: &Shape) -> Result<HttpChoice, Usage> {
@@ -20,6 +20,9 @@ pub fn choice(options: &Options, url: &Url, shape: &Shape) -> Result<HttpChoice,
         Some(HttpText::Auto) if url.scheme != Scheme::Https => return Ok(HttpChoice::One),
         Some(HttpText::Auto) => (HttpChoice::Auto, "--http auto"),
     };
+    if url.scheme == Scheme::Tcp {
+        return Err(Usage(format!("{typed}: a tcp URL is for bare connections; use an http URL")));
+    }
     match obstacle(options, url, shape) {
         Some((what, way_out)) => {
             Err(Usage(format!("{typed}: {what} not possible with HTTP/2 yet; {way_out}")))
@@ -30,15 +33,13 @@ pub fn choice(options: &Options, url: &Url, shape: &Shape) -> Result<HttpChoice,
 
 /// What keeps a load from HTTP/2, and the way out.
 fn obstacle(options: &Options, url: &Url, shape: &Shape) -> Option<(&'static str, &'static str)> {
-    let has_devices = shape.levels.iter().any(|level: &Level| level.life.hold.is_some());
     let proxy = options.secure.proxy_for(url);
     let rules = [
         (
-            !matches!(shape.question, Question::Load | Question::Ramp | Question::Find),
+            shape.question == Question::Fanout,
             "this command is",
-            "ceiling load, ramp and find speak it",
+            "ceiling load, ramp, find and churn speak it",
         ),
-        (has_devices, "connections that are held are", "leave --hold out"),
         (options.fleet.is_given(), "the load of a fleet is", "leave --fleet out"),
         (
             proxy.is_some_and(|proxy| !proxy.tunnels()),

@@ -192,8 +192,8 @@ fn what_cannot_be_called_is_said() {
         assert!(said.stderr.contains(words), "{url}: {}", said.stderr);
         assert_eq!(said.stderr.trim_end().lines().count(), 1, "{}", said.stderr);
     }
-    let churned = run(&["churn", &of("/shop.Catalog/Read"), "-c", "2"]);
-    assert!(churned.stderr.contains("not possible with HTTP/2"), "{}", churned.stderr);
+    let fanned = run(&["fanout", &of("/shop.Catalog/Read"), "-c", "2"]);
+    assert!(fanned.stderr.contains("not possible with HTTP/2"), "{}", fanned.stderr);
 }
 
 /// Each of its bytes comes in time, and the answer never does.

@@ -1,7 +1,8 @@
 //! HTTP/2 over sockets: what the command counts is what a server counts that leaves connections and
 //! allows few streams; what does not go with HTTP/2 is said in one line.
 
-use crate::harness::{Server, count, run, turn};
+use crate::harness::certificates::Certificates;
+use crate::harness::{Server, count, measure, run, turn};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -26,14 +27,14 @@ const REPLY: Reply<'_> = Reply {
 
 /// What a server counted.
 #[derive(Default)]
-struct Seen {
+pub struct Seen {
     connections: AtomicU64,
-    requests: AtomicU64,
+    pub requests: AtomicU64,
     body_bytes: AtomicU64,
 }
 
 /// A server that answers whole requests, and leaves each connection after so many.
-fn serve(requests_each: u64) -> (SocketAddr, Arc<Seen>) {
+pub fn serve(requests_each: u64) -> (SocketAddr, Arc<Seen>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, seen) = (listener.local_addr().unwrap(), Arc::new(Seen::default()));
     let counts = Arc::clone(&seen);
@@ -153,6 +154,75 @@ fn a_server_that_leaves_connections_is_asked_on_the_next_ones() {
         let notices = record["notices"].to_string();
         assert!(notices.contains("(GOAWAY: NO_ERROR"), "{notices}");
     }
+}
+
+/// Devices open connections and streams as the server counts them, and each has its whole number of
+/// streams. The times to connect and to the settings are apart.
+#[test]
+fn connections_that_come_and_go_have_their_streams() {
+    for driver in drivers() {
+        let _turn = turn();
+        let (address, seen) = serve(u64::MAX);
+        let url = format!("http://{address}/path");
+        let churn = ["churn", &url, "--http", "2", "-c", "10", "--hold", "0", "-d", "1"];
+        let more = ["--requests-per-conn", "7", "-p", "4", "--driver", driver];
+        let (_, record) = measure(&[&churn[..], &more, &["--ramp-up", "100ms"]].concat());
+        let point = &record["points"][0];
+        let of = |name: &str| count(&point["turnover"], name);
+        let came = of("/open_before") + of("/established");
+        assert_eq!(came, of("/closed_by_us") + of("/open_after"), "{driver}: {point}");
+        assert_eq!((of("/failed"), of("/closed_by_peer")), (0, 0), "{driver}: {point}");
+        let requests = &point["requests"];
+        let [sent, completed, failed] =
+            ["/sent", "/completed", "/failed"].map(|name| count(requests, name));
+        assert!(completed > 0 && failed == 0 && sent >= completed, "{driver}: {requests}");
+        let used = record["target"]["addresses_used"].as_array().unwrap();
+        let opened: u64 = used.iter().map(|address| count(address, "/connections")).sum();
+        // One before them tried the address, and one whether it speaks HTTP/2.
+        assert_eq!(seen.connections.load(Ordering::Relaxed), opened + 2, "{driver}");
+        let asked = seen.requests.load(Ordering::Relaxed);
+        // The end of the level cuts the last ones short.
+        assert!(asked <= 7 * opened && asked >= 7 * (opened - 10), "{driver}: {asked} {opened}");
+        let connections = &point["connections"];
+        let times = ["/connect_ns/count", "/streams/settings_ns/count"];
+        assert_eq!(times.map(|name| count(connections, name)), [opened; 2], "{driver}");
+    }
+}
+
+/// The budget is sent exactly, however short the connections are.
+#[test]
+fn a_connection_ends_after_its_streams() {
+    for driver in drivers() {
+        let _turn = turn();
+        let (address, seen) = serve(u64::MAX);
+        let url = format!("http://{address}/path");
+        let sizes = ["-n", "1000", "-c", "4", "-p", "3", "--http", "2", "--driver", driver];
+        let record = load(&[&[url.as_str()], &sizes[..], &["--requests-per-conn", "10"]].concat());
+        assert_eq!(count(&record["points"][0], "/requests/completed"), 1000, "{driver}");
+        let connections = seen.connections.load(Ordering::Relaxed) - 2;
+        assert!((100..=108).contains(&connections), "{driver}: {connections}");
+        assert_eq!(seen.requests.load(Ordering::Relaxed), 1000, "{driver}");
+    }
+}
+
+/// Inside TLS there are three times: TCP, the handshake, and the settings.
+#[test]
+fn connections_of_calls_that_come_and_go_count_tls_apart() {
+    let _turn = turn();
+    let certificates = Certificates::new("http2-churn");
+    let (server, ca) =
+        (certificates.server_of("target-grpc", "server", &[]), certificates.file("ca.pem"));
+    let url = format!("grpcs://127.0.0.1:{}/shop.Catalog/Read", server.port);
+    let churn = ["churn", &url, "--cacert", &ca, "-c", "5", "--hold", "50ms", "-d", "1"];
+    let (_, record) = measure(&[&churn[..], &["--ramp-up", "100ms"]].concat());
+    let point = &record["points"][0];
+    let connections = &point["connections"];
+    let count_of = |name: &str| count(connections, name);
+    let opened = count_of("/connect_ns/count");
+    assert!(opened > 5, "{connections}");
+    assert_eq!(count_of("/streams/settings_ns/count"), opened, "{connections}");
+    assert!(count_of("/handshake_ns/count") >= opened, "{connections}");
+    assert!(count(point, "/status_codes/OK") > 0, "{point}");
 }
 
 /// h2load deals its requests out to its clients, so each of these connections has as many.

@@ -45,7 +45,8 @@ fn wrong_values_name_the_flag_what_is_accepted_and_an_example() {
     refuses(&["load", URL, "--warmup", "soon"], &["--warmup", "auto", "for example"]);
     refuses(&["load", URL, "--http", "3"], &["--http", "auto", "for example"]);
     refuses(&["load", URL, "--http", "2", "-H", "Connection: close"], &["no header 'Connection'"]);
-    refuses(&["churn", URL, "--http", "2", "--devices", "1"], &["not possible with HTTP/2"]);
+    refuses(&["fanout", URL, "--http", "2"], &["not possible with HTTP/2"]);
+    refuses(&["churn", "tcp://127.0.0.1:1", "--http", "2"], &["--http 2", "bare connections"]);
     refuses(&["load", URL, "--coalesce", "1s"], &["--coalesce", "for example"]);
     refuses(&["load", URL, "--server-pid", "0"], &["--server-pid", "for example"]);
     refuses(&["load", URL, "-H", "no colon"], &["--header", "for example"]);

@@ -213,6 +213,14 @@ fn load(next: &mut impl FnMut(u64) -> u64, connections: u64, depth: u64) -> Leve
     level
 }
 
+/// Makes devices of the connections of a level.
+fn hold(next: &mut impl FnMut(u64) -> u64, level: &mut Level) {
+    let ns = next(20) * MS;
+    let hold = if next(4) == 0 { Hold::Forever } else { Hold::For { ns, jitter: 0.5 } };
+    level.life.hold = Some(hold);
+    (level.life.ramp_up_ns, level.life.ramp_down_ns) = (next(30) * MS, next(30) * MS);
+}
+
 /// A server drawn from a seed: most are mildly bad, some are terrible.
 fn drawn(seed: u64) -> (Level, Faults) {
     let mut next = draws(seed);
@@ -241,10 +249,7 @@ fn drawn(seed: u64) -> (Level, Faults) {
     faults.stalls = stalls(&mut next);
     let mut level = load(&mut next, 20, 20);
     if next(3) == 0 {
-        let ns = next(20) * MS;
-        let hold = if next(4) == 0 { Hold::Forever } else { Hold::For { ns, jitter: 0.5 } };
-        level.life.hold = Some(hold);
-        (level.life.ramp_up_ns, level.life.ramp_down_ns) = (next(30) * MS, next(30) * MS);
+        hold(&mut next, &mut level);
     }
     // A device may never send all of a budget.
     if next(4) == 0 && level.life.hold.is_none() {

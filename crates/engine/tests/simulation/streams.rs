@@ -1,12 +1,15 @@
 //! The same with HTTP/2: streams in any order, limits that change, connections that are left.
 
-use super::{MS, assert_counted, assert_divided, draws, job_of, level, load, request, stalls};
+use super::{
+    MS, assert_counted, assert_divided, assert_planned, assert_started, draws, hold, job_of, level,
+    load, request, stalls,
+};
 use engine::driver::sim::streams::StreamFaults;
 use engine::job::Job;
 use engine::simulate::{Account, Level, simulate_streams};
 use model::call::CallStatus;
 use model::check::{Check, Checks};
-use model::load::{Request, Spacing};
+use model::load::{Hold, Life, Request, Spacing};
 use model::streams::{NO_LIMIT, StreamCode};
 use model::tick::{Counters, ErrorClass, StatusCodes, Turnover};
 use wire::http2::Scheme;
@@ -73,7 +76,10 @@ fn assert_conserved(account: &Account, level: &Level, context: &str) {
     let refused = resets.get(StreamCode::Refused);
     assert!(sum(|of| of.errors.get(ErrorClass::Aborted)) <= resets.sum() - refused, "{context}");
     assert!(sum(|of| of.limited + of.renewed) <= sum(|of| of.waited), "{context}: waits");
-    if level.rate.is_some() && level.life.hold.is_none() {
+    assert_eq!(account.begun_after, 0, "{context}: a device began after the end");
+    if level.rate.is_some() && level.life.hold.is_some() {
+        assert_started(account, context);
+    } else if level.rate.is_some() {
         let Counters { sent, completed, unsent, unanswered, errors, .. } = account.measured;
         assert_eq!(account.service.count, completed, "{context}: service");
         assert_eq!(account.send_delay.count, sent, "{context}: send delay");
@@ -119,6 +125,50 @@ fn drawn(seed: u64) -> (Level, StreamFaults) {
         level.warmup_ns = 0;
     }
     (level, faults)
+}
+
+/// Connections that come and go, each with some streams.
+#[test]
+fn bad_servers_lose_no_device_and_no_stream() {
+    let (mut sum, mut turnover) = (Counters::default(), Turnover::default());
+    let mut left = 0;
+    for seed in 0..500 {
+        let (mut level, faults) = drawn(seed);
+        let mut next = draws(seed + 1);
+        hold(&mut next, &mut level);
+        let account = simulate_streams(&job(seed, &level, &[0, 300]), level, faults);
+        assert_conserved(&account, &level, &format!("seed {seed}"));
+        assert_planned(&account, &level, seed);
+        sum += &account.measured;
+        turnover += &account.turnover;
+        left += account.streams.left.sum();
+    }
+    assert!(sum.completed > 30_000 && turnover.established > 5_000, "{sum:?} {turnover:?}");
+    assert!(left > 200 && sum.errors.get(ErrorClass::Refused) > 100, "{left} {sum:?}");
+}
+
+/// Devices without a fault: each connection has as many streams as it should, and lasts as long.
+#[test]
+fn devices_open_streams_hold_and_close() {
+    let life = Life {
+        requests: Some((3, 3)),
+        hold: Some(Hold::For { ns: 5 * MS, jitter: 0.0 }),
+        ramp_up_ns: 0,
+        ramp_down_ns: 0,
+    };
+    let level = Level { life, warmup_ns: 0, connect_ns: 0, ..level(4, 2) };
+    let account = run(5, level, steady());
+    assert_conserved(&account, &level, "devices");
+    let (turnover, measured) = (account.turnover, account.measured);
+    assert_eq!((turnover.closed_by_peer, measured.failed, measured.unanswered), (0, 0, 0));
+    assert_eq!(account.witness.requests, 3 * turnover.established, "{turnover:?}");
+    // Each holds for 5 of 5.2 ms or so.
+    assert!((60..=80).contains(&turnover.established), "{turnover:?}");
+    let short = Life { hold: Some(Hold::For { ns: 0, jitter: 0.0 }), ..life };
+    let account = run(5, Level { life: short, ..level }, steady());
+    // The end of the level ends the last four at once.
+    let cut = 3 * account.turnover.established - account.witness.requests;
+    assert!(account.turnover.established > 150 && cut <= 4 * 2, "{:?}", account.turnover);
 }
 
 #[test]
