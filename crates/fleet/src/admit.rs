@@ -51,7 +51,8 @@ pub fn offer(offer: &Offer, limits: &Limits) -> Result<Url, String> {
     no_files(trial)?;
     handshakes(trial, &url, &limits.allow)?;
     hosts(trial, &url, &limits.allow)?;
-    if url.scheme == Scheme::Tcp && trial.fanout.is_some() {
+    // HTTP/2 greets before any request.
+    if url.scheme == Scheme::Tcp && (trial.fanout.is_some() || !trial.manner.http.is_one()) {
         return Err(ONLY_CONNECTIONS.to_string());
     }
     for level in &trial.levels {

@@ -53,8 +53,10 @@ impl FromStr for Pattern {
         let (scheme, usual_port) = match scheme {
             "http" => (Scheme::Http, Some(80)),
             "https" => (Scheme::Https, Some(443)),
+            "grpc" => (Scheme::Grpc, Some(80)),
+            "grpcs" => (Scheme::Grpcs, Some(443)),
             "tcp" => (Scheme::Tcp, None),
-            _ => return Err(error("has another scheme than http, https or tcp")),
+            _ => return Err(error("has another scheme than http, https, grpc, grpcs or tcp")),
         };
         let authority = rest.strip_suffix('/').unwrap_or(rest);
         let (host, port) = split_port(authority).ok_or_else(|| error("has a bad host or port"))?;

@@ -20,6 +20,11 @@ pub fn choice(options: &Options, url: &Url, shape: &Shape) -> Result<HttpChoice,
         Some(HttpText::Auto) if url.scheme != Scheme::Https => return Ok(HttpChoice::One),
         Some(HttpText::Auto) => (HttpChoice::Auto, "--http auto"),
     };
+    if choice == HttpChoice::Auto && options.fleet.is_given() {
+        let text = "--http auto: agents of a fleet could agree on different versions with the \
+                    server; give --http 1 or --http 2";
+        return Err(text.into());
+    }
     if url.scheme == Scheme::Tcp {
         return Err(Usage(format!("{typed}: a tcp URL is for bare connections; use an http URL")));
     }
@@ -40,7 +45,6 @@ fn obstacle(options: &Options, url: &Url, shape: &Shape) -> Option<(&'static str
             "this command is",
             "ceiling load, ramp, find and churn speak it",
         ),
-        (options.fleet.is_given(), "the load of a fleet is", "leave --fleet out"),
         (
             proxy.is_some_and(|proxy| !proxy.tunnels()),
             "a proxy that reads requests is",

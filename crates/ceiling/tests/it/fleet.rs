@@ -7,10 +7,12 @@ use crate::harness::fleets::Fleet;
 use crate::harness::{
     Finished, Folder, PATIENCE, Server, ceiling, count, large_turn, run, targets_file, wait_until,
 };
+use crate::http2;
 use nats::{Client, Credentials, Event, Settings, Subject};
 use serde_json::Value;
 use std::fs;
 use std::process::{Child, Stdio};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long load may go on after its controller is lost: the lease.
@@ -178,6 +180,49 @@ fn every_kind_of_load_is_made_by_a_fleet() {
         let record = serde_json::from_slice(&record).unwrap();
         assert_eq!(assert_accounts(&record), 100);
         is_made_by_both(&record)
+    });
+}
+
+/// Agents get the requests and encode them for themselves. What they count together is what the
+/// server counts, which leaves connections.
+#[test]
+fn streams_and_calls_are_dealt_out_and_add_up() {
+    let _turn = large_turn();
+    let allow = ["--allow", "http://127.0.0.1:*", "--allow", "grpc://127.0.0.1:*"];
+    let fleet = Fleet::start("streams", 2, &allow);
+    wait_until("streams of both agents", || {
+        let (address, seen) = http2::serve(100);
+        let url = format!("http://{address}/path");
+        let load = ["load", &url, "--http", "2", "-c", "4", "-p", "3", "-n", "1000"];
+        let record = measured(&fleet, &[&load[..], &["--warmup", "0"]].concat()).record();
+        if !is_made_by_both(&record) {
+            return false;
+        }
+        assert_eq!(assert_accounts(&record), 1000);
+        let point = &record["points"][0];
+        let [completed, failed, refused] =
+            ["/requests/completed", "/requests/failed", "/errors/refused"]
+                .map(|path| count(point, path));
+        assert_eq!((completed, failed), (seen.requests.load(Ordering::Relaxed), refused));
+        let streams = &point["connections"]["streams"];
+        assert_eq!((count(streams, "/limit_min"), count(streams, "/limit_max")), (5, 5));
+        assert_eq!(count(streams, "/left_after_max"), 100, "{streams}");
+        assert!(count(streams, "/settings_ns/count") >= 10, "{streams}");
+        true
+    });
+    let server = Server::start("target-grpc", &["--fail", "8", "--every", "10"]);
+    let url = server.url("/shop.Catalog/Read").replace("http://", "grpc://");
+    wait_until("calls of both agents", || {
+        let load = ["load", &url, "-b", "{\"id\": 7}", "-c", "4", "-p", "4", "-n", "500"];
+        let record = measured(&fleet, &[&load[..], &["--warmup", "0"]].concat()).record();
+        let codes = &record["points"][0]["status_codes"];
+        let statuses = ["/OK", "/RESOURCE_EXHAUSTED"].map(|name| count(codes, name));
+        is_made_by_both(&record) && {
+            assert_eq!(assert_accounts(&record), 500);
+            assert_eq!(statuses.iter().sum::<u64>(), 500, "{codes}");
+            assert!(statuses[1] > 40, "{codes}");
+            true
+        }
     });
 }
 

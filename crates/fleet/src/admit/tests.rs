@@ -3,7 +3,7 @@
 use super::*;
 use crate::message::OpenPace;
 use model::fleet::{Part, Share, Shares};
-use model::load::{Fanout, Hold, Life, Spacing};
+use model::load::{Fanout, Hold, HttpChoice, Life, Spacing};
 use model::route::Resolution;
 use model::tls::{ProxyChoice, ProxyWay};
 use proptest::prelude::*;
@@ -159,6 +159,11 @@ fn a_port_that_is_for_connections_gets_no_request() {
     let streams = subscribers.trial.requests.clone();
     subscribers.trial.fanout = Some(Fanout { streams, writers: 0 });
     assert!(offer(&subscribers, &limits).is_err(), "each asks for a stream");
+    for http in [HttpChoice::Two, HttpChoice::Auto] {
+        let mut greeting = of(Some((0, 0)));
+        greeting.trial.manner.http = http;
+        assert!(offer(&greeting, &limits).is_err(), "each greets");
+    }
 }
 
 fn tls(name: &str, trust: Trust, identity: Option<(String, String)>) -> TlsChoice {

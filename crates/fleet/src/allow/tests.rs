@@ -17,13 +17,21 @@ fn to(addresses: &[&str]) -> Vec<SocketAddr> {
 
 #[test]
 fn a_pattern_matches_scheme_host_and_port() {
-    let list = allow(&["https://*.staging.example:443", "http://10.0.0.5:*", "tcp://[fd00::1]:5"]);
+    let list = allow(&[
+        "https://*.staging.example:443",
+        "http://10.0.0.5:*",
+        "tcp://[fd00::1]:5",
+        "grpc://calls.test:50051",
+        "grpcs://calls.test",
+    ]);
     for right in [
         "https://a.staging.example/x?y",
         "https://A.b.Staging.Example:443",
         "https://a.staging.example.:443/",
         "http://10.0.0.5:8080/",
         "tcp://[fd00::1]:5",
+        "grpc://calls.test:50051/a.B/C",
+        "grpcs://calls.test/a.B/C",
     ] {
         assert_eq!(list.check_url(&url(right)), Ok(()), "{right}");
     }
@@ -36,6 +44,9 @@ fn a_pattern_matches_scheme_host_and_port() {
         "http://10.0.0.6:8080/",
         "https://10.0.0.5/",
         "tcp://[fd00::2]:5",
+        "grpc://calls.test/a.B/C",
+        "http://calls.test:50051/a.B/C",
+        "grpc://10.0.0.5:8080/a.B/C",
     ] {
         assert!(list.check_url(&url(wrong)).is_err(), "{wrong}");
     }
