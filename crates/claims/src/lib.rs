@@ -12,6 +12,7 @@ pub mod fleet_messages;
 pub mod foreign_outputs;
 pub mod http1_oracle;
 pub mod http1_pieces;
+pub mod http2_headers;
 pub mod http2_pieces;
 pub mod kernel_types;
 pub mod nats_protocol;
