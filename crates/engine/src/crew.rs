@@ -370,10 +370,18 @@ impl Place<'_> {
                 let _ = ready.send(Ok(()));
                 worker.run();
             }
-            (Role::Listening { stamps_ns }, _) => {
+            (Role::Listening { stamps_ns }, HttpVersion::One) => {
                 let listens = (recorder, orders);
                 let mut worker =
                     Subscriber::<_, Events>::new(job, slots, index, driver, listens, stamps_ns);
+                let _ = ready.send(Ok(()));
+                worker.run();
+            }
+            (Role::Listening { stamps_ns }, HttpVersion::Two) => {
+                let listens = (recorder, orders);
+                let mut worker = Subscriber::<_, Events<Http2>>::new(
+                    job, slots, index, driver, listens, stamps_ns,
+                );
                 let _ = ready.send(Ok(()));
                 worker.run();
             }

@@ -10,14 +10,19 @@
 //! arrive; what they say about delivery is kept as a few numbers per connection and sent with the
 //! last tick of a level.
 //!
+//! A session that writes sends its subscription when the peer has greeted ([`writes`]). Each
+//! subscriber has a connection of its own, over HTTP/2 too.
+//!
 //! When a stream ends, the worker subscribes again after a pause. The numbers of the stream
 //! continue where they were, so events that were sent meanwhile count as missing.
 //!
 //! Hot: runs for every event.
 
 mod books;
+mod writes;
 
 use self::books::Books;
+use self::writes::Greeting;
 use crate::driver::{Ahead, Buffer, Driver, Event, SlotId};
 use crate::job::{Job, Order};
 use crate::pool::{Duty, Found, Link, OPENING_MAX, Pool};
@@ -29,6 +34,7 @@ use model::fanout::Subscription;
 use model::tick::{ErrorClass, Phase};
 use rtrb::Consumer;
 use std::sync::Arc;
+use wire::response::Outcome;
 use wire::session::Session;
 use wire::sse::Events;
 use wire::tape::Tape;
@@ -64,6 +70,8 @@ struct Stream<S> {
     /// which it is kept.
     last: Option<u64>,
     seen: Subscription,
+    /// Where the session writes: how far its subscription is.
+    greeting: Greeting,
 }
 
 /// See the module. It moves bytes with driver `D` and speaks `S`.
@@ -117,6 +125,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
             is_counted: false,
             last: None,
             seen: Subscription { stream: stream(slot), ..Subscription::default() },
+            greeting: Greeting::default(),
         };
         Self {
             driver,
@@ -384,7 +393,9 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Received { slot, at_ns, buffer } => self.received(slot, at_ns, buffer),
+            Event::Sent { slot, .. } if S::WRITES => self.sent(slot),
             Event::Sent { .. } => {}
+            Event::Opened { slot, at_ns } if S::WRITES => self.greet(slot, at_ns),
             Event::Opened { slot, at_ns } => self.opened(slot, at_ns),
             Event::OpenFailed { slot, class, at_ns } => {
                 self.open_failed(slot, class, at_ns);
@@ -394,39 +405,49 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
                     crate::driver::End::Reset => ErrorClass::Reset,
                     _ => ErrorClass::Closed,
                 };
-                self.lose(slot, class, at_ns);
+                self.give_up(slot, class, at_ns);
             }
         }
     }
 
     #[inline]
     fn received(&mut self, slot: SlotId, at_ns: u64, buffer: Buffer) {
-        if self.pool.link(slot) != Link::Open {
+        let link = self.pool.link(slot);
+        if link != Link::Open && !(S::WRITES && link == Link::Opening) {
             // The connection was given up after the bytes arrived.
             return self.driver.release(buffer);
         }
         let tick = &mut *self.recorder.tick;
         tick.accounting.socket_bytes += u64::from(buffer.length);
         let mut input = self.driver.bytes(buffer);
-        let Stream { session, is_stream, is_counted, last, seen } = self.pool.state(slot);
+        let Stream { session, is_stream, is_counted, last, seen, .. } = self.pool.state(slot);
         let expect = self.tape.expect(seen.stream);
         let arrival_ns = self.stamps_ns.map(|zero_ns| at_ns.saturating_add_signed(zero_ns));
         let (stage, highest) = (self.stage, self.highest[seen.stream as usize]);
         let mut books =
             Books { tick, is_stream: &mut *is_stream, last, seen, stage, highest, arrival_ns };
-        let received = session.receive(&mut input, expect, &mut self.memory, &mut books);
+        let memory = &mut self.memory;
+        let received = match S::WRITES {
+            true => writes::hear(session, &mut input, expect, (memory, &mut books)),
+            false => session.receive(&mut input, expect, memory, &mut books),
+        };
         if *is_stream && !std::mem::replace(is_counted, true) {
             seen.is_accepted = true;
             self.pool.counts_mut().served += 1;
         }
         let class = match received {
             Ok(None) => None,
-            Ok(Some(_)) => Some(ErrorClass::Closed),
+            Ok(Some(Outcome::Response(_))) => Some(ErrorClass::Closed),
+            Ok(Some(Outcome::Refused)) => Some(ErrorClass::Refused),
+            Ok(Some(Outcome::Abandoned)) => Some(ErrorClass::Aborted),
             Err(_) => Some(ErrorClass::Parse),
         };
         self.driver.release(buffer);
+        if S::WRITES {
+            self.go_on(slot, class, at_ns);
+        }
         if let Some(class) = class {
-            self.lose(slot, class, at_ns);
+            self.give_up(slot, class, at_ns);
         }
     }
 
@@ -444,6 +465,14 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
     fn open_failed(&mut self, slot: SlotId, class: ErrorClass, at_ns: u64) {
         self.pool.failed(slot, &mut self.recorder.tick);
         self.lose(slot, class, at_ns);
+    }
+
+    /// A connection is no longer usable. Before the peer has greeted, that is a failed attempt.
+    fn give_up(&mut self, slot: SlotId, class: ErrorClass, now_ns: u64) {
+        match self.pool.link(slot) {
+            Link::Opening => self.open_failed(slot, ErrorClass::Connect, now_ns),
+            _ => self.lose(slot, class, now_ns),
+        }
     }
 
     /// A connection is no longer usable; it is retried after a pause.

@@ -151,7 +151,7 @@ pub fn subscribers_max(trial: &Trial) -> u32 {
 pub fn listening(trial: &Trial, fanout: &Fanout, job: &Job) -> Result<Job, LabError> {
     let most = subscribers_max(trial);
     Ok(Job {
-        tape: Arc::new(mix::tape_of(trial, &fanout.streams, 1)?),
+        tape: Arc::new(mix::tape(trial, job.http, &fanout.streams, 1)?),
         share: Share::alone(trial.threads.min(most)),
         connections_max: most,
         depth_max: 1,

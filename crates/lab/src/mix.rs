@@ -61,18 +61,23 @@ pub fn keep_requests(kept: &mut Trial, trial: &Trial) {
     }
 }
 
-/// The tape of the requests of a trial in a version of HTTP.
-pub fn tape(trial: &Trial, http: HttpVersion, batch_max: u32) -> Result<Tape, EncodeError> {
+/// The tape of requests of a trial in a version of HTTP.
+pub fn tape(
+    trial: &Trial,
+    http: HttpVersion,
+    requests: &[Request],
+    batch_max: u32,
+) -> Result<Tape, EncodeError> {
     let scheme = if trial.tls.is_some() { Scheme::Https } else { Scheme::Http };
     match http {
-        HttpVersion::One => tape_of(trial, &trial.requests, batch_max),
-        HttpVersion::Two => Tape::http2(&trial.requests, scheme),
+        HttpVersion::One => tape_of(trial, requests, batch_max),
+        HttpVersion::Two => Tape::http2(requests, scheme),
     }
 }
 
 /// The tape of requests in HTTP/1.1, as the first server on the way gets them: a proxy that reads
 /// them gets whole URLs, and our name there.
-pub fn tape_of(trial: &Trial, requests: &[Request], batch_max: u32) -> Result<Tape, EncodeError> {
+fn tape_of(trial: &Trial, requests: &[Request], batch_max: u32) -> Result<Tape, EncodeError> {
     let Some(proxy) = trial.proxy.as_ref().filter(|proxy| !proxy.tunnels()) else {
         return Tape::new(requests, batch_max);
     };

@@ -163,7 +163,8 @@ impl<'a> RunBuilder<'a> {
     pub(crate) fn job(&self, trial: &Trial) -> Result<Job, EncodeError> {
         let CrewSize { connections_max, depth_max, threads } = CrewSize::of(trial);
         let http = self.manners.http;
-        let tape = mix::tape(trial, http, depth_max)?.with_checks(&mix::checks(trial));
+        let tape = mix::tape(trial, http, &trial.requests, depth_max)?;
+        let tape = tape.with_checks(&mix::checks(trial));
         Ok(Job {
             driver: trial.driver,
             routes: self.routes.clone(),

@@ -41,9 +41,9 @@ fn obstacle(options: &Options, url: &Url, shape: &Shape) -> Option<(&'static str
     let proxy = options.secure.proxy_for(url);
     let rules = [
         (
-            shape.question == Question::Fanout,
+            shape.question == Question::Fanout && url.scheme.is_grpc(),
             "this command is",
-            "ceiling load, ramp, find and churn speak it",
+            "ceiling load, ramp, find and churn make calls",
         ),
         (
             proxy.is_some_and(|proxy| !proxy.tunnels()),

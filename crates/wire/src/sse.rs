@@ -10,10 +10,11 @@
 //!
 //! Hot: runs for every byte of every event.
 
-use crate::Shapes;
 use crate::http1::Http1;
 use crate::response::{Expect, Outcome, Progress, ProtocolError, Response};
 use crate::session::{RequestId, ResponseOrder, Session, StreamEvent, Witness};
+use model::streams::StreamTally;
+use std::ops::Range;
 
 /// Receiving side of one stream of events.
 #[derive(Debug, Clone)]
@@ -26,27 +27,57 @@ pub struct Sse {
     data: Data,
 }
 
-/// HTTP/1.1 whose responses are streams of events. A body with a status other than 200 has no
-/// events.
-#[derive(Debug, Clone, Default)]
-pub struct Events {
-    http: Http1,
+/// A version of HTTP whose responses are streams of events, one at a time. A body with a status
+/// other than 200 has no events.
+#[derive(Debug)]
+pub struct Events<S = Http1> {
+    http: S,
     stream: Sse,
     /// The current response is a stream, according to its head.
     is_stream: bool,
 }
 
-impl Session for Events {
-    const ALPN: &'static [u8] = Http1::ALPN;
-    const ORDER: ResponseOrder = Http1::ORDER;
-    type Memory = Shapes;
+impl<S: Session> Session for Events<S> {
+    const ALPN: &'static [u8] = S::ALPN;
+    const ORDER: ResponseOrder = S::ORDER;
+    const WRITES: bool = S::WRITES;
+    type Memory = S::Memory;
 
     fn for_depth(_depth: u32) -> Self {
-        Self::default()
+        Self { http: S::for_depth(1), stream: Sse::new(), is_stream: false }
     }
 
-    fn begin(&mut self, _output: &mut Vec<u8>) {
-        *self = Self::default();
+    fn begin(&mut self, output: &mut Vec<u8>) {
+        (self.stream, self.is_stream) = (Sse::new(), false);
+        self.http.begin(output);
+    }
+
+    fn is_ready(&self) -> bool {
+        self.http.is_ready()
+    }
+
+    fn capacity(&self) -> u32 {
+        self.http.capacity()
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.http.is_leaving()
+    }
+
+    fn write(&mut self, tape: &[u8], span: Range<usize>, output: &mut Vec<u8>) -> u32 {
+        self.http.write(tape, span, output)
+    }
+
+    fn owes(&mut self, tape: &[u8], output: &mut Vec<u8>) {
+        self.http.owes(tape, output);
+    }
+
+    fn farewell(&mut self, output: &mut Vec<u8>) {
+        self.http.farewell(output);
+    }
+
+    fn tell(&mut self, tally: &mut StreamTally) {
+        self.http.tell(tally);
     }
 
     #[inline]
@@ -59,11 +90,11 @@ impl Session for Events {
         &mut self,
         input: &mut &[u8],
         expect: Expect,
-        shapes: &mut Shapes,
+        memory: &mut S::Memory,
         witness: &mut W,
     ) -> Result<Option<Outcome>, ProtocolError> {
         let Self { http, stream, is_stream } = self;
-        http.receive(input, expect, shapes, &mut Unfold { stream, is_stream, witness })
+        http.receive(input, expect, memory, &mut Unfold { stream, is_stream, witness })
     }
 
     fn end(&mut self) -> Result<Option<Response>, ProtocolError> {

@@ -11,6 +11,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use wire::http2::{Asked, Ends, Form, Peer, Said, say};
+use wire::session::{Ending, Reply};
 
 /// How the server of a test differs from a good one.
 #[derive(Clone)]
@@ -31,6 +33,8 @@ struct Habit {
     /// The end of each line; below, the size of chunks in bytes, or 0 for none.
     line_end: &'static str,
     chunk_bytes: usize,
+    /// It speaks HTTP/2; then its chunks are frames.
+    is_http2: bool,
 }
 
 const GOOD: Habit = Habit {
@@ -42,6 +46,7 @@ const GOOD: Habit = Habit {
     ends_after: 0,
     line_end: "\n",
     chunk_bytes: 0,
+    is_http2: false,
 };
 
 /// All events happen well inside the window that [`inside`] measures, so the server knows exactly
@@ -100,8 +105,12 @@ fn framed(bytes: &[u8], habit: &Habit) -> Vec<u8> {
     if habit.chunk_bytes == 0 {
         return bytes.to_vec();
     }
-    let chunk =
-        |piece: &[u8]| [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat();
+    let chunk = |body: &[u8]| {
+        if habit.is_http2 {
+            return words(&[Said::Body { stream: 1, body, ends: Ends::No, padding: None }]);
+        }
+        [format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n"].concat()
+    };
     bytes.chunks(habit.chunk_bytes).flat_map(chunk).collect()
 }
 
@@ -115,7 +124,10 @@ fn serve(habit: Habit) -> (String, Arc<Mutex<Hub>>) {
         for stream in listener.incoming().flatten() {
             let (hub, habit) = (Arc::clone(&served), habit.clone());
             stream.set_nodelay(true).unwrap();
-            thread::spawn(move || respond(stream, &hub, &habit));
+            thread::spawn(move || match habit.is_http2 {
+                true => respond_http2(stream, &hub, &habit),
+                false => respond(stream, &hub, &habit),
+            });
         }
     });
     (url, hub)
@@ -146,6 +158,54 @@ fn respond(mut stream: TcpStream, hub: &Mutex<Hub>, habit: &Habit) {
     }
 }
 
+fn words(said: &[Said<'_>]) -> Vec<u8> {
+    let mut words = Vec::new();
+    said.iter().for_each(|said| say(said, &mut words));
+    words
+}
+
+/// The same in HTTP/2. Each read has one request at most, whose path is one of these as the client
+/// encodes it.
+fn respond_http2(mut stream: TcpStream, hub: &Mutex<Hub>, habit: &Habit) {
+    const PATHS: [&str; 4] = ["/events/1", "/events/2", "/like/1", "/like/2"];
+    let encoded = |path| {
+        let (fields, ends, form) = (&[(":path", path)][..], Ends::Yes, Form::Whole);
+        words(&[Said::Head { stream: 1, status: None, fields, ends, form }])[9..].to_vec()
+    };
+    let paths = PATHS.map(|path| (path, encoded(path)));
+    let (mut peer, mut piece) = (Peer::default(), [0; 4096]);
+    while let Ok(length @ 1..) = stream.read(&mut piece) {
+        let mut asked = Vec::new();
+        peer.take(&piece[..length], |one| asked.push(one));
+        let has = |bytes: &[u8]| piece[..length].windows(bytes.len()).any(|part| part == bytes);
+        for one in asked {
+            let answer = match one {
+                Asked::Settings { .. } => {
+                    words(&[Said::Settings { streams: None, window: None }, Said::Acknowledged])
+                }
+                Asked::Head { stream: number, .. } => {
+                    let (path, _) = paths.iter().find(|(_, bytes)| has(bytes)).expect("a path");
+                    let post = path.rsplit('/').next().unwrap().to_string();
+                    if path.starts_with("/events/") {
+                        subscribe(&mut stream, hub, habit, post);
+                        continue;
+                    }
+                    let body = format!("{{\"likes\":{}}}", hub.lock().unwrap().like(&post, habit));
+                    let (reason, ending, body) = ("", Ending::Length, body.as_bytes());
+                    let reply = Reply { status: 200, reason, fields: &[], ending, body };
+                    let mut answer = Vec::new();
+                    wire::http2::respond(number, &reply, &mut answer);
+                    answer
+                }
+                _ => continue,
+            };
+            if stream.write_all(&answer).is_err() {
+                return;
+            }
+        }
+    }
+}
+
 fn subscribe(stream: &mut TcpStream, hub: &Mutex<Hub>, habit: &Habit, post: String) {
     if habit.refuses {
         let refusal = b"HTTP/1.1 503 Full\r\nContent-Length: 9\r\n\r\ndata: x\n\n";
@@ -153,7 +213,13 @@ fn subscribe(stream: &mut TcpStream, hub: &Mutex<Hub>, habit: &Habit, post: Stri
     }
     let framing = if habit.chunk_bytes > 0 { "Transfer-Encoding: chunked\r\n" } else { "" };
     let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{framing}\r\n");
-    stream.write_all(head.as_bytes()).unwrap();
+    let fields = &[("content-type", "text/event-stream")][..];
+    let (status, ends, form) = (Some(200), Ends::No, Form::Whole);
+    let head = match habit.is_http2 {
+        true => words(&[Said::Head { stream: 1, status, fields, ends, form }]),
+        false => head.into_bytes(),
+    };
+    stream.write_all(&head).unwrap();
     let mut hub = hub.lock().unwrap();
     hub.first.get_or_insert_with(Instant::now);
     hub.streams.entry(post).or_default().1.push((stream.try_clone().unwrap(), 0));
@@ -199,10 +265,13 @@ fn every_event_of_a_good_server_arrives() {
         ("uring", aged),
         ("epoll", Habit { line_end: "\r\n", chunk_bytes: 7, ..INSIDE }),
         ("uring", Habit { line_end: "\r", chunk_bytes: 1000, ..INSIDE }),
+        ("uring", Habit { is_http2: true, chunk_bytes: 1000, ..INSIDE }),
+        ("epoll", Habit { is_http2: true, chunk_bytes: 7, ..INSIDE }),
     ];
     for (driver, habit) in habits {
         let age_ns = habit.ahead_ns.unsigned_abs();
-        let (code, record, numbers) = inside(habit, &["--driver", driver]);
+        let http = if habit.is_http2 { "2" } else { "1" };
+        let (code, record, numbers) = inside(habit, &["--driver", driver, "--http", http]);
         assert_eq!(code, code_of(&record), "{}", shown(&record));
         let events = events(&record);
         let (meant, missing) = conserved(&record);

@@ -45,7 +45,6 @@ fn wrong_values_name_the_flag_what_is_accepted_and_an_example() {
     refuses(&["load", URL, "--warmup", "soon"], &["--warmup", "auto", "for example"]);
     refuses(&["load", URL, "--http", "3"], &["--http", "auto", "for example"]);
     refuses(&["load", URL, "--http", "2", "-H", "Connection: close"], &["no header 'Connection'"]);
-    refuses(&["fanout", URL, "--http", "2"], &["not possible with HTTP/2"]);
     let fleet = ["--fleet", "nats://127.0.0.1:1/a", "--fleet-keys", "/nonexistent"];
     let auto = ["load", "https://127.0.0.1:1", "--http", "auto"];
     refuses(&[&auto[..], &fleet].concat(), &["--http auto", "--http 1 or --http 2"]);

@@ -9,11 +9,13 @@ use crate::recorder::road;
 use model::dist::Dist;
 use model::fanout::{Delivery, EventCounts, Subscription};
 use model::histogram::Histogram;
-use model::load::{Life, Request};
+use model::load::{HttpVersion, Life, Request};
 use model::tick::{Connections, Counters, ErrorClass};
 use rtrb::RingBuffer;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use wire::http2::{Asked, Ends, Form, Http2, Peer, Said, Scheme, say};
+use wire::session::Session;
 use wire::sse::Events;
 use wire::tape::Tape;
 
@@ -45,12 +47,15 @@ enum Happening {
     Opened,
     /// Bytes, and the event that they complete.
     Bytes(Vec<u8>, Option<SentEvent>),
-    Reset,
+    /// Bytes that end the stream; with none the connection ends.
+    Reset(Vec<u8>),
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Line {
     generation: u32,
+    outbox: Vec<u8>,
+    peer: Peer,
     is_listening: bool,
     /// When the last of its bytes arrive.
     free_ns: u64,
@@ -67,6 +72,7 @@ struct Whims {
 
 /// A server of events in virtual time, with what it saw.
 struct Hub {
+    http: HttpVersion,
     now_ns: u64,
     random: u64,
     whims: Whims,
@@ -88,8 +94,9 @@ struct Hub {
 }
 
 impl Hub {
-    fn new(seed: u64, whims: Whims) -> Self {
+    fn new(http: HttpVersion, seed: u64, whims: Whims) -> Self {
         let mut hub = Self {
+            http,
             now_ns: START_NS,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             whims,
@@ -142,7 +149,8 @@ impl Hub {
             let at_ns = came_ns + self.below(2 * MS);
             if at_ns < END_NS && self.below(1000) < self.whims.resets {
                 self.lines[slot as usize].is_listening = false;
-                self.arrange(slot, at_ns, Happening::Reset);
+                let words = self.last_words();
+                self.arrange(slot, at_ns, Happening::Reset(words));
             } else {
                 self.deliver(slot, at_ns, (stream, seq));
             }
@@ -157,12 +165,63 @@ impl Hub {
         let cut = self.below(text.len() as u64) as usize;
         let (first, rest) = text.as_bytes().split_at(cut);
         if cut > 0 {
-            self.arrange(slot, at_ns, Happening::Bytes(first.to_vec(), None));
+            let words = self.part(first);
+            self.arrange(slot, at_ns, Happening::Bytes(words, None));
         }
         let later_ns = at_ns + self.below(MS);
         let event = SentEvent { slot, seq, came_ns, at_ns: 0 };
-        self.arrange(slot, later_ns, Happening::Bytes(rest.to_vec(), Some(event)));
+        let words = self.part(rest);
+        self.arrange(slot, later_ns, Happening::Bytes(words, Some(event)));
     }
+
+    /// A part of the body.
+    fn part(&self, body: &[u8]) -> Vec<u8> {
+        match self.http {
+            HttpVersion::One => body.to_vec(),
+            HttpVersion::Two => {
+                words(&[Said::Body { stream: 1, body, ends: Ends::No, padding: None }, Said::Ping])
+            }
+        }
+    }
+
+    /// How a stream ends too early: with its connection or, in HTTP/2, in other ways.
+    fn last_words(&mut self) -> Vec<u8> {
+        let kind = if self.http == HttpVersion::Two { self.below(4) } else { 0 };
+        match kind {
+            0 => Vec::new(),
+            1 => words(&[Said::Reset { stream: 1, code: 2 }]),
+            2 => words(&[Said::Goaway { last: 0, code: 0 }]),
+            _ => words(&[Said::Body { stream: 1, body: b"", ends: Ends::Yes, padding: None }]),
+        }
+    }
+
+    /// The subscription came: its response begins.
+    fn accept(&mut self, slot: SlotId) {
+        let head = match self.http {
+            HttpVersion::One => {
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n".to_vec()
+            }
+            HttpVersion::Two => {
+                let (fields, form) = (&[("content-type", "text/event-stream")][..], Form::Whole);
+                words(&[Said::Head { stream: 1, status: Some(200), fields, ends: Ends::No, form }])
+            }
+        };
+        let at_ns = self.now_ns + 10_000 + self.below(MS);
+        self.arrange(slot, at_ns, Happening::Bytes(head, None));
+        self.lines[slot as usize].is_listening = true;
+        let stream = slot % STREAMS;
+        let latest = self.came_ns[stream as usize].len() as u64;
+        if latest > 0 && at_ns + 2 * MS < END_NS && self.below(1000) < self.whims.repeats {
+            let seq = latest.saturating_sub(self.below(40)).max(1);
+            self.deliver(slot, at_ns, (stream, seq));
+        }
+    }
+}
+
+fn words(said: &[Said<'_>]) -> Vec<u8> {
+    let mut words = Vec::new();
+    said.iter().for_each(|said| say(said, &mut words));
+    words
 }
 
 impl Driver for Hub {
@@ -184,22 +243,36 @@ impl Driver for Hub {
     }
 
     fn send(&mut self, slot: SlotId, _span: Range<usize>, _ahead: Ahead) -> Sending {
-        let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n".to_vec();
-        let at_ns = self.now_ns + 10_000 + self.below(MS);
-        self.arrange(slot, at_ns, Happening::Bytes(head, None));
-        self.lines[slot as usize].is_listening = true;
-        let stream = slot % STREAMS;
-        let latest = self.came_ns[stream as usize].len() as u64;
-        if latest > 0 && at_ns + 2 * MS < END_NS && self.below(1000) < self.whims.repeats {
-            let seq = latest.saturating_sub(self.below(40)).max(1);
-            self.deliver(slot, at_ns, (stream, seq));
+        self.accept(slot);
+        Sending::Done
+    }
+
+    fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
+        &mut self.lines[slot as usize].outbox
+    }
+
+    fn send_outbox(&mut self, slot: SlotId, _ahead: Ahead) -> Sending {
+        let line = &mut self.lines[slot as usize];
+        let mut asked = Vec::new();
+        line.peer.take(&std::mem::take(&mut line.outbox), |one| asked.push(one));
+        for one in asked {
+            match one {
+                Asked::Settings { .. } => {
+                    let greeting = words(&[Said::Settings { streams: Some(9), window: None }]);
+                    let at_ns = self.now_ns + self.below(MS / 10);
+                    self.arrange(slot, at_ns, Happening::Bytes(greeting, None));
+                }
+                Asked::Head { ends: true, .. } => self.accept(slot),
+                Asked::Head { .. } => panic!("a subscription has no body"),
+                _ => {}
+            }
         }
         Sending::Done
     }
 
     fn close(&mut self, slot: SlotId) {
         let line = &mut self.lines[slot as usize];
-        (line.generation, line.is_listening) = (line.generation + 1, false);
+        *line = Line { generation: line.generation + 1, free_ns: line.free_ns, ..Line::default() };
     }
 
     /// Sometimes it wakes late, with events from before and after the requested instant.
@@ -245,9 +318,14 @@ impl Driver for Hub {
                     self.bytes = bytes;
                     Event::Received { slot, at_ns, buffer }
                 }
-                Happening::Reset => {
+                Happening::Reset(bytes) => {
                     self.reset_ns.push(at_ns);
-                    Event::Ended { slot, end: End::Reset, at_ns }
+                    let buffer = Buffer { id: 0, length: bytes.len() as u32 };
+                    self.bytes = bytes;
+                    match buffer.length {
+                        0 => Event::Ended { slot, end: End::Reset, at_ns },
+                        _ => Event::Received { slot, at_ns, buffer },
+                    }
                 }
             });
         }
@@ -261,7 +339,7 @@ impl Driver for Hub {
     fn release(&mut self, _buffer: Buffer) {}
 }
 
-fn job(seed: u64) -> Job {
+fn job(http: HttpVersion, seed: u64) -> Job {
     let stream = |stream: u32| Request {
         method: "GET".to_string(),
         path: format!("/events/{stream}"),
@@ -269,12 +347,17 @@ fn job(seed: u64) -> Job {
         ..Request::default()
     };
     let streams: Vec<_> = (0..STREAMS).map(stream).collect();
+    let tape = match http {
+        HttpVersion::One => Tape::new(&streams, 1),
+        HttpVersion::Two => Tape::http2(&streams, Scheme::Http),
+    };
     Job {
         connections_max: SLOTS,
         timeout_ns: 40 * MS,
         connect_timeout_ns: 30 * MS,
         seed,
-        ..Job::for_tests(Tape::new(&streams, 1).unwrap())
+        http,
+        ..Job::for_tests(tape.unwrap())
     }
 }
 
@@ -327,7 +410,7 @@ impl Driver for Late {
 /// The worker has taken the event from the driver when it finds that the attempt took too long.
 #[test]
 fn what_happened_on_a_connection_that_was_given_up_is_not_of_the_next() {
-    let job = job(1);
+    let job = job(HttpVersion::One, 1);
     let ((recorder, _feed), (mut orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
     let late = Late { now_ns: START_NS, due: VecDeque::new(), sends: 0 };
     let mut worker = Subscriber::<_, Events>::new(&job, 1, 0, late, (recorder, orders_out), None);
@@ -342,7 +425,7 @@ fn what_happened_on_a_connection_that_was_given_up_is_not_of_the_next() {
 /// What is due in the middle of a turn is done there, but the turn goes on.
 #[test]
 fn a_turn_lasts_from_one_wait_to_the_next() {
-    let job = job(1);
+    let job = job(HttpVersion::One, 1);
     let ((recorder, _feed), (_orders, orders_out)) = (road(0, 1), RingBuffer::new(8));
     let sent = |ms: u64| Event::Sent { slot: 0, at_ns: START_NS + ms * MS };
     let late = Late { now_ns: START_NS, due: [10, 13, 16].map(sent).into(), sends: 0 };
@@ -381,13 +464,24 @@ fn measure(window_ns: Range<u64>, drain_ns: u64) -> Order {
     Order::Measure { begin_ns, end_ns, budget: None, drain_ns, skip_until_ns: 0 }
 }
 
-fn listen(seed: u64, whims: Whims, zero_ns: Option<i64>) -> Account {
-    let job = job(seed);
+fn listen(http: HttpVersion, seed: u64, whims: Whims, zero_ns: Option<i64>) -> Account {
+    match http {
+        HttpVersion::One => listen_by::<Events>(http, seed, whims, zero_ns),
+        HttpVersion::Two => listen_by::<Events<Http2>>(http, seed, whims, zero_ns),
+    }
+}
+
+fn listen_by<S: Session>(
+    http: HttpVersion,
+    seed: u64,
+    whims: Whims,
+    zero_ns: Option<i64>,
+) -> Account {
+    let job = job(http, seed);
     let (recorder, mut feed) = road(0, job.routes.len());
     let (mut orders, orders_out) = RingBuffer::new(8);
-    let hub = Hub::new(seed, whims);
-    let mut worker =
-        Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, (recorder, orders_out), zero_ns);
+    let hub = Hub::new(http, seed, whims);
+    let mut worker = Subscriber::<_, S>::new(&job, SLOTS, 0, hub, (recorder, orders_out), zero_ns);
     orders.push(connect(1)).unwrap();
     orders.push(measure(BEGIN_NS..END_NS, DRAIN_NS)).unwrap();
     let mut account = Account::default();
@@ -455,9 +549,10 @@ fn expected(slot: SlotId, sent: &[SentEvent], highest: u64) -> (Subscription, u6
 #[test]
 fn every_event_is_booked_once_and_where_it_arrived() {
     let mut sums = (0, 0, 0, 0);
-    for seed in 1..300 {
+    for seed in 1..400 {
         let whims = Whims { resets: [0, 10, 60][seed as usize % 3], repeats: 500 };
-        let account = listen(seed, whims, Some(ZERO_NS as i64));
+        let http = HttpVersion::ALL[seed as usize % 2];
+        let account = listen(http, seed, whims, Some(ZERO_NS as i64));
         let sent = &account.sent;
         assert!(sent.len() > 300, "seed {seed}: {} events", sent.len());
         let booked = account.measured.completed + account.unmeasured.completed;
@@ -490,18 +585,22 @@ fn every_event_is_booked_once_and_where_it_arrived() {
 #[test]
 fn streams_that_end_are_asked_for_again_and_what_was_sent_meanwhile_is_missing() {
     let mut missing_all = 0;
-    for seed in 1..200 {
-        let resets = [0, 30][seed as usize % 2];
+    for seed in 1..400 {
+        let (resets, http) = ([0, 30][seed as usize % 2], HttpVersion::ALL[seed as usize / 2 % 2]);
         // A number that is not above the last counts as repeated, even if it was missing.
-        let account = listen(seed, Whims { resets, repeats: 0 }, Some(ZERO_NS as i64));
+        let account = listen(http, seed, Whims { resets, repeats: 0 }, Some(ZERO_NS as i64));
         let Connections { opened, reopened, failed, served, open, .. } = account.connections;
         assert_eq!((opened, failed), (u64::from(SLOTS), 0), "seed {seed}");
         assert_eq!(served, u64::from(SLOTS), "seed {seed}: streams accepted at least once");
         assert_eq!(open, u64::from(SLOTS), "seed {seed}: all are back when the drain is over");
         assert_eq!(account.accepted, opened + reopened, "seed {seed}: reconnects");
         assert_eq!(reopened, account.reset_ns.len() as u64, "seed {seed}: one for each end");
-        let of_class = account.measured.errors.get(ErrorClass::Reset);
-        assert_eq!(of_class, account.reset_ns.len() as u64, "seed {seed}: errors of the level");
+        let classes =
+            [ErrorClass::Reset, ErrorClass::Aborted, ErrorClass::Refused, ErrorClass::Closed];
+        let of_class = classes.map(|class| account.measured.errors.get(class));
+        let ends = account.reset_ns.len() as u64;
+        assert_eq!(of_class.iter().sum::<u64>(), ends, "seed {seed}: errors of the level");
+        assert!(http == HttpVersion::Two || of_class[0] == ends, "seed {seed}: {of_class:?}");
         let of_window = |at_ns: &&u64| (BEGIN_NS..END_NS).contains(*at_ns);
         let lost = account.reset_ns.iter().filter(of_window).count() as u64;
         assert_eq!(account.events.lost, lost, "seed {seed}: lost in the window");
@@ -518,10 +617,10 @@ fn streams_that_end_are_asked_for_again_and_what_was_sent_meanwhile_is_missing()
 #[test]
 fn a_stream_that_ended_before_a_level_is_accepted_in_it_once_it_is_back() {
     for seed in 1..20 {
-        let job = job(seed);
+        let job = job(HttpVersion::One, seed);
         let (recorder, mut feed) = road(0, job.routes.len());
         let (mut orders, orders_out) = RingBuffer::new(8);
-        let hub = Hub::new(seed, Whims { resets: 60, repeats: 0 });
+        let hub = Hub::new(HttpVersion::One, seed, Whims { resets: 60, repeats: 0 });
         let listens = (recorder, orders_out);
         let mut worker = Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, listens, None);
         orders.push(connect(1)).unwrap();
@@ -548,10 +647,10 @@ fn a_stream_that_ended_before_a_level_is_accepted_in_it_once_it_is_back() {
 /// A subscriber had a stream in the level before, and gets none in this one.
 #[test]
 fn who_has_no_stream_in_a_level_misses_nothing_of_it() {
-    let job = job(1);
+    let job = job(HttpVersion::One, 1);
     let (recorder, mut feed) = road(0, job.routes.len());
     let (mut orders, orders_out) = RingBuffer::new(8);
-    let hub = Hub::new(1, Whims { resets: 0, repeats: 0 });
+    let hub = Hub::new(HttpVersion::One, 1, Whims { resets: 0, repeats: 0 });
     let listens = (recorder, orders_out);
     let mut worker = Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, listens, None);
     // What each subscriber saw in a level, and the connections of its first tick.
@@ -576,7 +675,7 @@ fn who_has_no_stream_in_a_level_misses_nothing_of_it() {
     assert_eq!((first.opened, first.served), (0, 0));
     worker.driver.is_deaf = true;
     let now_ns = worker.driver.now_ns;
-    worker.driver.arrange(0, now_ns, Happening::Reset);
+    worker.driver.arrange(0, now_ns, Happening::Reset(Vec::new()));
     while worker.pool.link(0) == Link::Open {
         assert!(worker.turn());
     }
@@ -591,10 +690,10 @@ fn who_has_no_stream_in_a_level_misses_nothing_of_it() {
 
 #[test]
 fn a_stop_does_not_report_a_level_again_that_is_over() {
-    let job = job(1);
+    let job = job(HttpVersion::One, 1);
     let (recorder, mut feed) = road(0, job.routes.len());
     let (mut orders, orders_out) = RingBuffer::new(8);
-    let hub = Hub::new(1, Whims { resets: 0, repeats: 0 });
+    let hub = Hub::new(HttpVersion::One, 1, Whims { resets: 0, repeats: 0 });
     let listens = (recorder, orders_out);
     let mut worker = Subscriber::<_, Events>::new(&job, SLOTS, 0, hub, listens, None);
     orders.push(connect(1)).unwrap();
@@ -632,11 +731,12 @@ fn really_missing(account: &Account) -> u64 {
 #[test]
 fn events_from_the_future_have_no_staleness_and_an_unknown_clock_tells_none() {
     let whims = Whims { resets: 0, repeats: 0 };
-    let behind = listen(7, whims, Some(ZERO_NS as i64 - 1_000 * MS as i64));
+    let one = HttpVersion::One;
+    let behind = listen(one, 7, whims, Some(ZERO_NS as i64 - 1_000 * MS as i64));
     assert!(behind.measured.completed > 0);
     assert_eq!(behind.events.early, behind.measured.completed);
     assert_eq!(behind.staleness.summary(0).count, 0);
-    let unknown = listen(7, whims, None);
+    let unknown = listen(one, 7, whims, None);
     assert_eq!(unknown.measured.completed, behind.measured.completed, "the same seed");
     assert_eq!(unknown.events.stamped, unknown.measured.completed);
     assert_eq!((unknown.events.early, unknown.staleness.summary(0).count), (0, 0));
