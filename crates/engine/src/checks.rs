@@ -8,7 +8,7 @@ use crate::driver::SlotId;
 use std::sync::Arc;
 use wire::response::{Outcome, ProtocolError, Response};
 use wire::rules::{BodyProgress, Examined, Fate};
-use wire::session::{RequestId, ResponseOrder, Session};
+use wire::session::{RequestId, ResponseOrder, Session, Witness};
 use wire::tape::Tape;
 
 /// See the module.
@@ -39,22 +39,22 @@ impl Checks {
     }
 
     /// Lets the session of a connection receive the response to a request, which is the one at
-    /// `position`.
+    /// `position`, while `watch` sees it too.
     #[inline]
     pub fn receive<S: Session>(
         &mut self,
         (slot, session): (SlotId, &mut S),
         input: &mut &[u8],
         (request, position): (RequestId, u32),
-        memory: &mut S::Memory,
+        (memory, mut watch): (&mut S::Memory, impl Witness),
     ) -> Result<Option<Outcome>, ProtocolError> {
         let expect = self.tape.expect(position);
         let place = self.place(slot, request);
         match self.progress.get_mut(place) {
-            None => session.receive(input, expect, memory, &mut ()),
+            None => session.receive(input, expect, memory, &mut watch),
             Some(progress) => {
-                let mut examined = Examined { rules: self.tape.rules(position), progress };
-                session.receive(input, expect, memory, &mut examined)
+                let examined = Examined { rules: self.tape.rules(position), progress };
+                session.receive(input, expect, memory, &mut (watch, examined))
             }
         }
     }

@@ -10,17 +10,25 @@
 //! pieces are gone by the time its status is known. So from then on responses in pieces are
 //! followed, one connection at a time, until one of the missed kind is complete.
 //!
+//! The bytes of HTTP/2 are no text, but its status comes with the first of them. So a response is
+//! followed when its header block says that it fails, one at a time, and kept as the text that
+//! HTTP/1.1 would have ([`Following`]). One that fails a check is followed from its start once such
+//! a kind was missed.
+//!
 //! Hot: for other responses only the test of [`Samples::is_following`] runs, when a response is in
-//! pieces.
+//! pieces, or for each piece of one of HTTP/2.
 
 use crate::driver::SlotId;
+use model::call::CallStatus;
 use model::check::Check;
 use model::fault::Fault;
 use model::sample::{CAUGHT_BYTES_MAX, CAUGHT_MAX, Caught, Kind, LINE_BYTES_MAX};
 use model::tick::Tick;
 use wire::response::{Progress, Response};
+use wire::session::Witness;
 
-/// A response: its connection, and how many responses that connection had before.
+/// A response: its connection, and how many responses that connection had before; in HTTP/2 the
+/// place of its request instead.
 pub type Place = (SlotId, u64);
 
 /// See the module.
@@ -35,6 +43,32 @@ pub struct Samples {
     /// Its bytes so far, up to the limit, and how many there were.
     pieces: Vec<u8>,
     pieces_bytes: u64,
+    /// The text has come to the body.
+    is_in_body: bool,
+}
+
+/// Sees a response of HTTP/2 as it arrives, and keeps its text if it is followed.
+pub struct Following<'a> {
+    /// Where it is kept.
+    pub samples: &'a mut Samples,
+    /// Which response it is.
+    pub place: Place,
+}
+
+impl Witness for Following<'_> {
+    #[inline]
+    fn block(&mut self, status: u16, block: &[u8]) {
+        if status >= 300 || self.samples.is_following || self.samples.followed == Some(self.place) {
+            self.samples.spell(self.place, status, block);
+        }
+    }
+
+    #[inline]
+    fn body(&mut self, piece: &[u8]) {
+        if self.samples.followed == Some(self.place) {
+            self.samples.text(piece);
+        }
+    }
 }
 
 impl Samples {
@@ -46,6 +80,7 @@ impl Samples {
             followed: None,
             pieces: Vec::with_capacity(CAUGHT_BYTES_MAX),
             pieces_bytes: 0,
+            is_in_body: false,
         }
     }
 
@@ -86,6 +121,87 @@ impl Samples {
         self.followed = None;
         self.pieces.clear();
         self.pieces_bytes = 0;
+        self.is_in_body = false;
+    }
+
+    /// A header block of a response came; `status` is what it says of the status.
+    #[cold]
+    fn spell(&mut self, place: Place, status: u16, block: &[u8]) {
+        let is_sought = self.is_following || self.is_wanted((status, None, None));
+        // Neither an interim response nor trailers that say nothing of it begin a response.
+        let may_begin = status >= 200 && is_sought;
+        let is_interim = (100..200).contains(&status);
+        if is_interim || self.followed.map_or(!may_begin, |followed| followed != place) {
+            return;
+        }
+        self.followed = Some(place);
+        if self.is_in_body {
+            self.text(b"\r\n");
+        }
+        let pieces = &mut self.pieces;
+        let mut put = |byte| {
+            if pieces.len() < CAUGHT_BYTES_MAX {
+                pieces.push(byte);
+            }
+        };
+        let hidden = wire::http2::spell(block, &mut put);
+        if hidden > 0 {
+            let line: &[u8] = b"(fields that came earlier on the connection are not shown)\r\n";
+            line.iter().for_each(|byte| put(*byte));
+        }
+    }
+
+    /// A piece of the body of the followed response came.
+    #[cold]
+    fn text(&mut self, piece: &[u8]) {
+        if !std::mem::replace(&mut self.is_in_body, true) {
+            self.put(b"\r\n");
+        }
+        self.put(piece);
+    }
+
+    fn put(&mut self, text: &[u8]) {
+        let room = CAUGHT_BYTES_MAX - self.pieces.len();
+        self.pieces.extend_from_slice(&text[..text.len().min(room)]);
+    }
+
+    /// A response is over, or given up.
+    #[inline]
+    pub fn done(&mut self, place: Place) {
+        if self.followed == Some(place) {
+            self.forget();
+        }
+    }
+
+    /// A response of HTTP/2 is not both good and of status 200. It is kept when it is the first of
+    /// its kind and was followed.
+    #[cold]
+    pub fn catch_text(
+        &mut self,
+        tick: &mut Tick,
+        (place, at_ns): (Place, u64),
+        (response, check): (Response, Option<Check>),
+    ) {
+        let kind = (response.status, check, None);
+        // A sample has a status of HTTP, and the number of a call's stands for a name.
+        let has_none = CallStatus::of_number(response.status).is_some();
+        if has_none || !self.is_wanted(kind) || tick.caught.len() == tick.caught.capacity() {
+            return self.done(place);
+        }
+        if self.followed != Some(place) {
+            // What its status does not tell is followed from its start when it occurs again.
+            self.is_following |= check.is_some();
+            return;
+        }
+        self.is_following = false;
+        if !self.is_in_body {
+            self.put(b"\r\n");
+        }
+        let mut caught = Caught::new(kind, at_ns, response.bytes);
+        caught.append(&self.pieces);
+        self.forget();
+        self.caught.push(kind);
+        tick.caught.push(caught);
     }
 
     /// A response failed, by `check` or by its status; `bytes` are those of the last read. It is
@@ -179,6 +295,7 @@ fn lengths(head: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::http2::{Ends, Form, Said, say};
 
     const HEAD: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\n";
 
@@ -232,6 +349,57 @@ mod tests {
         samples.leave(3);
         samples.catch(&mut tick, ((3, 0), 20), failed(HEAD.len() + 4), b"busy");
         assert!(tick.caught.is_empty(), "what a closed connection had begun is forgotten");
+    }
+
+    fn see(samples: &mut Samples, place: Place, status: u16, fields: &[(&str, &str)]) {
+        let mut frame = Vec::new();
+        let (ends, form) = (Ends::No, Form::Whole);
+        say(&Said::Head { stream: 1, status: Some(status), fields, ends, form }, &mut frame);
+        Following { samples, place }.block(status, &frame[9..]);
+    }
+
+    fn hear(samples: &mut Samples, place: Place, piece: &[u8]) {
+        Following { samples, place }.body(piece);
+    }
+
+    #[test]
+    fn a_response_of_http2_is_kept_as_text_when_its_status_says_that_it_fails() {
+        let (mut samples, mut tick) = (Samples::new(), tick());
+        see(&mut samples, (3, 0), 503, &[("retry-after", "5")]);
+        see(&mut samples, (3, 1), 500, &[]);
+        hear(&mut samples, (3, 1), b"of another one");
+        hear(&mut samples, (3, 0), b"bu");
+        hear(&mut samples, (3, 0), b"sy");
+        samples.catch_text(&mut tick, ((3, 1), 10), (response(500), None));
+        samples.catch_text(&mut tick, ((3, 0), 20), (response(503), None));
+        // The next of the kind that was missed, and a second one of the other.
+        see(&mut samples, (4, 0), 503, &[]);
+        samples.done((4, 0));
+        see(&mut samples, (4, 1), 500, &[]);
+        samples.catch_text(&mut tick, ((4, 1), 30), (response(500), None));
+        let kept: Vec<_> = tick.caught.iter().map(|caught| caught.bytes()).collect();
+        let text: &[u8] = b"HTTP/2 503\r\nretry-after: 5\r\n\r\nbusy";
+        assert_eq!(kept, [text, b"HTTP/2 500\r\n\r\n"]);
+        assert_eq!(tick.caught[0].total_bytes, 77);
+    }
+
+    #[test]
+    fn a_response_of_http2_that_fails_a_check_is_kept_when_the_next_comes() {
+        let (mut samples, mut tick) = (Samples::new(), tick());
+        let failed = (response(200), Some(Check::Body));
+        see(&mut samples, (3, 0), 200, &[]);
+        samples.catch_text(&mut tick, ((3, 0), 10), failed);
+        assert!(tick.caught.is_empty());
+        see(&mut samples, (3, 1), 200, &[("x-a", "b")]);
+        hear(&mut samples, (3, 1), b"wrong");
+        samples.catch_text(&mut tick, ((3, 1), 20), failed);
+        assert_eq!(tick.caught[0].bytes(), b"HTTP/2 200\r\nx-a: b\r\n\r\nwrong");
+        see(&mut samples, (3, 0), 200, &[]);
+        assert_eq!(samples.followed, None, "nothing is missed any more");
+    }
+
+    fn response(status: u16) -> Response {
+        Response { status, bytes: 77, reusable: true }
     }
 
     #[test]

@@ -125,8 +125,18 @@ pub fn simulate_seen(job: &Job, level: Level, faults: Faults, see: impl FnMut(&T
 
 /// Runs one level of HTTP/2 against a server with faults, which are drawn from the job's seed.
 pub fn simulate_streams(job: &Job, level: Level, faults: StreamFaults) -> Account {
+    simulate_streams_seen(job, level, faults, |_| {})
+}
+
+/// The same, and shows each tick as it comes.
+pub fn simulate_streams_seen(
+    job: &Job,
+    level: Level,
+    faults: StreamFaults,
+    see: impl FnMut(&Tick),
+) -> Account {
     let driver = Streams::new(job, slots_of(&level), faults);
-    run::<_, Http2>(job, level, driver, |driver| driver.witness.clone(), |_| {})
+    run::<_, Http2>(job, level, driver, |driver| driver.witness.clone(), see)
 }
 
 fn slots_of(level: &Level) -> u32 {

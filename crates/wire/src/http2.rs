@@ -22,12 +22,14 @@ mod hpack;
 mod huffman;
 mod receive;
 mod serve;
+mod spell;
 mod static_table;
 mod streams;
 
 pub use self::encode::Scheme;
 pub(crate) use self::encode::encode;
 pub use self::serve::{Asked, Echo, Ends, Form, Peer, Said, respond, say};
+pub use self::spell::spell;
 
 use self::frame::{FrameHead, HEAD_BYTES, PREFACE, WINDOW_INITIAL, WINDOW_MAX, code, flag, kind};
 use self::hpack::Decoder;

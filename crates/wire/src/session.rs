@@ -177,6 +177,11 @@ pub trait Witness {
     #[inline]
     fn head(&mut self, _status: u16) {}
 
+    /// A header block of the current response, as it was encoded, where the protocol has such; its
+    /// status is 0 for trailers.
+    #[inline]
+    fn block(&mut self, _status: u16, _block: &[u8]) {}
+
     /// Some bytes of the body of the current response, without the transfer coding.
     #[inline]
     fn body(&mut self, _piece: &[u8]) {}
@@ -187,6 +192,33 @@ pub trait Witness {
 }
 
 impl Witness for () {}
+
+/// Both see everything.
+impl<A: Witness, B: Witness> Witness for (A, B) {
+    #[inline]
+    fn head(&mut self, status: u16) {
+        self.0.head(status);
+        self.1.head(status);
+    }
+
+    #[inline]
+    fn block(&mut self, status: u16, block: &[u8]) {
+        self.0.block(status, block);
+        self.1.block(status, block);
+    }
+
+    #[inline]
+    fn body(&mut self, piece: &[u8]) {
+        self.0.body(piece);
+        self.1.body(piece);
+    }
+
+    #[inline]
+    fn event(&mut self, event: StreamEvent) {
+        self.0.event(event);
+        self.1.event(event);
+    }
+}
 
 /// One event of a stream, as far as it matters here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -35,19 +35,23 @@ pub struct Seen {
 
 /// A server that answers whole requests, and leaves each connection after so many.
 pub fn serve(requests_each: u64) -> (SocketAddr, Arc<Seen>) {
+    serve_with(requests_each, REPLY)
+}
+
+fn serve_with(requests_each: u64, reply: Reply<'static>) -> (SocketAddr, Arc<Seen>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, seen) = (listener.local_addr().unwrap(), Arc::new(Seen::default()));
     let counts = Arc::clone(&seen);
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let seen = Arc::clone(&counts);
-            thread::spawn(move || answer(stream, &seen, requests_each));
+            thread::spawn(move || answer(stream, &seen, (requests_each, &reply)));
         }
     });
     (address, seen)
 }
 
-fn answer(mut stream: TcpStream, seen: &Seen, requests_each: u64) {
+fn answer(mut stream: TcpStream, seen: &Seen, (requests_each, reply): (u64, &Reply<'_>)) {
     let (mut peer, mut input, mut words) = (Peer::default(), [0; 16 * 1024], Vec::new());
     let (mut answered, mut last) = (0, None);
     seen.connections.fetch_add(1, Ordering::Relaxed);
@@ -76,7 +80,7 @@ fn answer(mut stream: TcpStream, seen: &Seen, requests_each: u64) {
             };
             seen.requests.fetch_add(1, Ordering::Relaxed);
             answered += 1;
-            respond(stream, &REPLY, &mut words);
+            respond(stream, reply, &mut words);
             if answered == requests_each {
                 say(&Said::Goaway { last: stream, code: 0 }, &mut words);
                 last = Some(stream);
@@ -153,6 +157,26 @@ fn a_server_that_leaves_connections_is_asked_on_the_next_ones() {
         }
         let notices = record["notices"].to_string();
         assert!(notices.contains("(GOAWAY: NO_ERROR"), "{notices}");
+    }
+}
+
+/// The text of a response that failed is that of HTTP/1.1, but for its first line.
+#[test]
+fn a_failed_response_is_kept_as_text() {
+    let _turn = turn();
+    let fields = &[("retry-after", "5"), ("x-why", "full")];
+    let (address, _) = serve_with(u64::MAX, Reply { status: 503, fields, body: b"busy", ..REPLY });
+    let url = format!("http://{address}/path");
+    let sizes = ["-n", "200", "-c", "2", "-p", "4", "--http", "2"];
+    for more in [&[][..], &["--sample-failures"]] {
+        let words = [&["load", &url, "-t", "1", "--warmup", "0", "--json"], &sizes[..], more];
+        let record = run(&words.concat()).record();
+        let samples = record["points"][0]["samples"].as_array().unwrap();
+        assert_eq!(samples.len(), 1, "{samples:?}");
+        let head = ["HTTP/2 503", "retry-after: 5", "x-why: full", "content-length: 4"];
+        assert_eq!(samples[0]["head"], serde_json::json!(head));
+        let body = if more.is_empty() { Value::Null } else { "busy".into() };
+        assert_eq!(samples[0]["body"], body, "{samples:?}");
     }
 }
 

@@ -21,7 +21,7 @@ use crate::driver::{Buffer, Driver, End, SlotId};
 use crate::flight::Batch;
 use crate::ledger::{Ledger, Stamp, Streak};
 use crate::pool::Link;
-use crate::samples::{Place, Samples};
+use crate::samples::{Following, Place, Samples};
 use crate::shard::Shard;
 use crate::slowest::Slowest;
 use crate::tally::{self, Tally};
@@ -257,8 +257,11 @@ impl<S: Session> Books<'_, S> {
                     state.served += self.book::<K>(&mut streak, at, (batch, pace), read);
                     state.responses += 1;
                     landed += 1;
-                    if S::WRITES && !self.ledger.is_open(batch.epoch) {
-                        self.tick.accounting.stray_bytes += response.bytes;
+                    if S::WRITES {
+                        self.samples.done(sampled((slot, 0), request));
+                        if !self.ledger.is_open(batch.epoch) {
+                            self.tick.accounting.stray_bytes += response.bytes;
+                        }
                     }
                     batch.position = self.tape.advance(batch.position, 1);
                     if !response.reusable {
@@ -267,10 +270,12 @@ impl<S: Session> Books<'_, S> {
                     }
                 }
                 Ok(Some(Outcome::Refused)) => {
+                    self.samples.done(sampled((slot, 0), request));
                     self.fail(batch, ErrorClass::Refused, at_ns);
                     landed += 1;
                 }
                 Ok(Some(Outcome::Abandoned)) => {
+                    self.samples.done(sampled((slot, 0), request));
                     self.fail(batch, ErrorClass::Aborted, at_ns);
                     landed += 1;
                 }
@@ -321,11 +326,20 @@ impl<S: Session> Books<'_, S> {
         input: &mut &[u8],
         (request, position): (RequestId, u32),
     ) -> Result<Option<Outcome>, ProtocolError> {
-        if K::IS_MIXED {
-            let memory = &mut self.memories[tally::place(self.tape, position)];
-            self.checks.receive((slot, session), input, (request, position), memory)
-        } else {
-            session.receive(input, self.tape.expect(position), &mut self.memories[0], &mut ())
+        let target = if K::IS_MIXED { tally::place(self.tape, position) } else { 0 };
+        let (memory, expect) = (&mut self.memories[target], self.tape.expect(position));
+        let (from, which) = ((slot, session), (request, position));
+        if S::WRITES {
+            let place = sampled((slot, 0), request);
+            let mut watch = Following { samples: self.samples, place };
+            return match K::IS_MIXED {
+                true => self.checks.receive(from, input, which, (memory, watch)),
+                false => from.1.receive(input, expect, memory, &mut watch),
+            };
+        }
+        match K::IS_MIXED {
+            true => self.checks.receive(from, input, which, (memory, ())),
+            false => from.1.receive(input, expect, memory, &mut ()),
         }
     }
 
@@ -347,7 +361,7 @@ impl<S: Session> Books<'_, S> {
                 }
                 status => {
                     let fate = Fate::of_status(status);
-                    self.other((place, at_ns), (batch, pace), (response, read), fate)
+                    self.other((place, request, at_ns), (batch, pace), (response, read), fate)
                 }
             };
         }
@@ -360,7 +374,7 @@ impl<S: Session> Books<'_, S> {
                 self.time((place, at_ns), (batch, pace));
                 self.ledger.ok(streak, response)
             }
-            _ => self.other((place, at_ns), (batch, pace), (response, read), fate),
+            _ => self.other((place, request, at_ns), (batch, pace), (response, read), fate),
         }
     }
 
@@ -386,7 +400,7 @@ impl<S: Session> Books<'_, S> {
     #[inline(never)]
     fn other(
         &mut self,
-        (place, at_ns): (Place, u64),
+        (place, request, at_ns): (Place, RequestId, u64),
         (batch, pace): (&Batch, Pace),
         (response, read): (Response, &[u8]),
         fate: Fate,
@@ -395,15 +409,28 @@ impl<S: Session> Books<'_, S> {
             Fate::Good | Fate::ErrorStatus => None,
             Fate::Mismatch(check) => Some(check),
         };
-        // The bytes of a session that writes are frames, which are no text to show.
-        if !S::WRITES && (fate != Fate::Good || response.status >= 300) {
-            self.samples.catch(self.tick, (place, at_ns), (response, check), read);
+        if fate != Fate::Good || response.status >= 300 {
+            let at = (sampled(place, request), at_ns);
+            // The bytes of a session that writes are frames, which are no text to show.
+            match S::WRITES {
+                true => self.samples.catch_text(self.tick, at, (response, check)),
+                false => self.samples.catch(self.tick, at, (response, check), read),
+            }
         }
         if fate == Fate::Good {
             self.time((place, at_ns), (batch, pace));
             return self.ledger.good(self.tick, at_ns, stamp_of(batch), response);
         }
         self.ledger.bad(self.tick, at_ns, batch.epoch, response, check)
+    }
+}
+
+/// Which response it is for samples: where requests have places, that of its request.
+#[inline]
+fn sampled((slot, before): Place, request: RequestId) -> Place {
+    match request {
+        RequestId::Oldest => (slot, before),
+        RequestId::At(place) => (slot, u64::from(place)),
     }
 }
 

@@ -253,6 +253,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 return self.abandon(slot, Cause::Failure(ErrorClass::Timeout), now_ns);
             }
             self.pool.state(slot).session.cancel(place);
+            self.samples.done((slot, u64::from(place)));
             self.recorder.tick.streams.cancelled += 1;
             self.flights.land(slot, request, 1, batch.position);
             self.give_up(slot, batch, ErrorClass::Timeout, now_ns);

@@ -6,12 +6,13 @@ use super::{
 };
 use engine::driver::sim::streams::StreamFaults;
 use engine::job::Job;
-use engine::simulate::{Account, Level, simulate_streams};
+use engine::simulate::{Account, Level, simulate_streams, simulate_streams_seen};
 use model::call::CallStatus;
 use model::check::{Check, Checks};
 use model::load::{Hold, Life, Request, Spacing};
+use model::sample::Caught;
 use model::streams::{NO_LIMIT, StreamCode};
-use model::tick::{Counters, ErrorClass, StatusCodes, Turnover};
+use model::tick::{Counters, ErrorClass, StatusCodes, Tick, Turnover};
 use wire::http2::Scheme;
 use wire::tape::Tape;
 
@@ -395,6 +396,41 @@ fn the_checks_of_a_mix_follow_each_stream() {
         mismatches += account.targets[1].0.mismatches.get(Check::Length);
     }
     assert!(mismatches > 1000, "checks did fail: {mismatches}");
+}
+
+/// The text of a failed response is its own, whatever frames came between its frames, and however
+/// other streams ended meanwhile.
+#[test]
+fn failed_responses_are_kept_as_text() {
+    let short = Checks { length: "0..150".parse().ok(), ..Checks::default() };
+    let (mut statuses, mut lengths) = (0, 0);
+    for seed in 0..300 {
+        let (level, faults) = drawn(seed);
+        let faults = StreamFaults { error_status: 200, ..faults };
+        let tape = tape(&[0]).with_checks(std::slice::from_ref(&short));
+        let job = job_of(tape, seed, &level);
+        let mut caught = Vec::new();
+        let see = |tick: &Tick| caught.extend(tick.caught.iter().cloned());
+        simulate_streams_seen(&job, level, faults, see);
+        for (nth, one) in caught.iter().enumerate().filter(|(_, one)| one.fault.is_none()) {
+            assert!(caught[..nth].iter().all(|other: &Caught| other.kind() != one.kind()));
+            let text = str::from_utf8(one.bytes()).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").expect("a head and its end");
+            let first = format!("HTTP/2 {}\r\nserver: simulated\r\nx-any: ", one.status);
+            assert!(head.starts_with(&first), "seed {seed}: {text}");
+            let body = body.trim_end_matches("\r\nx-sum: 1\r\n");
+            assert!(body.bytes().all(|byte| byte == b'x'), "seed {seed}: {text}");
+            match one.check {
+                None => assert_eq!(one.status, 503, "seed {seed}"),
+                Some(check) => {
+                    assert!(check == Check::Length && body.len() >= 150, "seed {seed}: {text}");
+                    lengths += 1;
+                }
+            }
+            statuses += u32::from(one.check.is_none());
+        }
+    }
+    assert!(statuses > 250 && lengths > 50, "{statuses} {lengths}");
 }
 
 #[test]

@@ -401,7 +401,7 @@ fn static_field(name: &str, value: &str) -> Field {
 /// An integer with a prefix of so many bits (section 5.1). Those of more than 28 bits are refused:
 /// no index, length or size that could be right is that large.
 #[inline]
-fn integer(rest: &mut &[u8], prefix_bits: u32) -> Result<u32, ProtocolError> {
+pub(super) fn integer(rest: &mut &[u8], prefix_bits: u32) -> Result<u32, ProtocolError> {
     let mask = (1u32 << prefix_bits) - 1;
     let (&first, mut left) = rest.split_first().ok_or(ProtocolError::BadHeaderBlock)?;
     let mut value = u32::from(first) & mask;

@@ -268,7 +268,8 @@ impl Http2 {
             _ => {
                 let is_head = self.streams.at(place).status == 0;
                 let part = if is_head { Part::Head } else { Part::Trailers };
-                let Some(fields) = self.take_block(frame, part, input)? else { return Ok(None) };
+                let fields = self.take_block(frame, part, input, witness)?;
+                let Some(fields) = fields else { return Ok(None) };
                 self.head(place, fields, expect, witness)
             }
         }
@@ -319,11 +320,12 @@ impl Http2 {
 
     /// Consumes bytes of a frame with a part of a header block; returns the fields at its end.
     #[inline]
-    fn take_block(
+    fn take_block<W: Witness>(
         &mut self,
         frame: FrameHead,
         part: Part,
         input: &mut &[u8],
+        witness: &mut W,
     ) -> Result<Option<Fields>, ProtocolError> {
         let incoming = &mut self.incoming;
         let left = incoming.left as usize;
@@ -332,9 +334,16 @@ impl Http2 {
             let (payload, rest) = input.split_at(left);
             *input = rest;
             (incoming.frame, incoming.left) = (None, 0);
-            return self.decoder.read(part, fragment(frame, payload)?).map(Some);
+            let block = fragment(frame, payload)?;
+            let fields = self.decoder.read(part, block)?;
+            witness.block(fields.status, block);
+            return Ok(Some(fields));
         }
-        self.take_block_slowly(frame, part, input)
+        let fields = self.take_block_slowly(frame, part, input)?;
+        if let Some(fields) = &fields {
+            witness.block(fields.status, &self.incoming.block);
+        }
+        Ok(fields)
     }
 
     // Cold: blocks in pieces are rare, and their memory is kept.
@@ -442,7 +451,7 @@ impl Http2 {
             }
             // The table of the peer goes on, whatever became of the stream.
             kind::HEADERS | kind::CONTINUATION => {
-                self.take_block(frame, Part::Head, input)?;
+                self.take_block(frame, Part::Head, input, &mut ())?;
             }
             kind::SETTINGS if frame.has(flag::ACK) => {}
             kind::SETTINGS => self.take_settings(input)?,
