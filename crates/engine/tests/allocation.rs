@@ -8,6 +8,7 @@ use engine::job::{Job, Order};
 use engine::{Crew, Role, clock};
 use model::check::Checks;
 use model::curve::Curve;
+use model::field::{Field, FieldValue};
 use model::load::{Arrival, DriverKind, HttpVersion, Level, Life, Request, Spacing};
 use model::route::Route;
 use model::tls::{Resumption, TlsVersion};
@@ -184,10 +185,17 @@ fn tapes(depth: u32) -> [Tape; 2] {
         length: "2..16".parse().ok(),
         body: "hi".parse().ok(),
         sha256: "00".repeat(32).parse().ok(),
+        ..Checks::default()
     };
     let checks = [Checks { sha256: None, ..all.clone() }, all];
     let plain = Tape::new(&[request("/", 0)], depth).unwrap();
     [plain, Tape::new(&mix, depth).unwrap().with_checks(&checks)]
+}
+
+/// A check of the fields of a reply that [`serve_streams`] sends.
+fn of_fields() -> Checks {
+    let field = Field { path: vec![1], value: FieldValue::Varint(1), is_default: false };
+    Checks { fields: vec![field], ..Checks::default() }
 }
 
 /// Runs load; returns how many requests completed and how often memory was allocated.
@@ -335,8 +343,11 @@ fn no_driver_allocates_after_warm_up() {
                 let tape = Tape::http2(&[request("/", 0)], Scheme::Http).unwrap();
                 let both = (tape, HttpVersion::Two);
                 assert_no_allocation(driver, of_streams, &level, both);
-                let tape = Tape::http2(&[call()], Scheme::Http).unwrap();
-                assert_no_allocation(driver, of_streams, &level, (tape, HttpVersion::Two));
+                for checks in [Checks::default(), of_fields()] {
+                    let tape = Tape::http2(&[call()], Scheme::Http).unwrap();
+                    let tape = tape.with_checks(&[checks]);
+                    assert_no_allocation(driver, of_streams, &level, (tape, HttpVersion::Two));
+                }
             }
         }
     }

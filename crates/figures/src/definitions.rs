@@ -185,15 +185,15 @@ const DEFINITIONS: &[(&str, &str)] = &[
     (
         "points[].mismatched",
         "Responses with a good status (below 400, or called good by a check) that failed a check \
-         (--check-status, --check-length, --check-body, --check-sha256 or a target's own). They \
-         are part of requests.failed, their status and bytes are counted, and their latency is in \
-         no distribution. Checks see the body with transfer coding removed and content coding as \
-         sent.",
+         (--check-status, --check-length, --check-body, --check-sha256, --check-json or a \
+         target's own). They are part of requests.failed, their status and bytes are counted, and \
+         their latency is in no distribution. Checks see the body with transfer coding removed \
+         and content coding as sent.",
     ),
     (
         "points[].mismatches",
         "The same by check; a response counts under the first that failed, in the order status, \
-         length, body, sha256.",
+         length, body, sha256, json.",
     ),
     (
         "points[].targets",

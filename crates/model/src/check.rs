@@ -4,7 +4,9 @@
 //! response with status 400 or more is a failure unless a check calls its status good.
 
 use crate::call::CallStatus;
+use crate::field::Field;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fmt;
 use std::str::FromStr;
 
@@ -24,6 +26,12 @@ pub struct Checks {
     /// SHA-256 of the whole body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Digest>,
+    /// Fields that each message of a reply must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json: Option<Json>,
+    /// The same by their numbers, once the schema is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<Field>,
 }
 
 impl Checks {
@@ -39,6 +47,8 @@ impl Checks {
             length: self.length.or(other.length),
             body: self.body.or_else(|| other.body.clone()),
             sha256: self.sha256.or(other.sha256),
+            fields: if self.json.is_some() { self.fields } else { other.fields.clone() },
+            json: self.json.or_else(|| other.json.clone()),
         }
     }
 }
@@ -56,6 +66,8 @@ crate::named! {
         Body = "body",
         /// The hash of the body.
         Sha256 = "sha256",
+        /// Fields of a message.
+        Json = "json",
     }
     /// Its name in the record.
     fn name;
@@ -203,6 +215,32 @@ impl FromStr for Digest {
     }
 }
 
+/// A JSON object, of whose fields a message must have each. A target file may have the object
+/// itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "String")]
+pub struct Json(String);
+
+impl Json {
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Json {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match serde_json::from_str(text) {
+            Ok(Value::Object(fields)) if !fields.is_empty() => Ok(Self(text.to_string())),
+            _ => Err(format!(
+                "'{text}' is no JSON object with the fields of a reply; for example '{{\"id\":7}}'"
+            )),
+        }
+    }
+}
+
 impl fmt::Display for Statuses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -220,6 +258,12 @@ impl fmt::Display for Lengths {
 }
 
 impl fmt::Display for Needle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -254,9 +298,27 @@ macro_rules! as_text {
 
 as_text!(Statuses, Lengths, Needle, Digest);
 
+impl TryFrom<Value> for Json {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => text.parse(),
+            other => other.to_string().parse(),
+        }
+    }
+}
+
+impl From<Json> for String {
+    fn from(json: Json) -> Self {
+        json.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::FieldValue;
 
     #[test]
     fn checks_are_read_and_written_in_the_words_of_the_command_line() {
@@ -271,6 +333,11 @@ mod tests {
         assert_eq!(held, [false, true, true, false, true, false]);
         assert_eq!(checks.sha256, Some(Digest([10; 32])));
         assert_eq!("1k..2k".parse(), Ok(Lengths { least: 1000, most: 2000 }));
+        let text = "{\"json\":\"{\\\"id\\\":7}\"}";
+        for written in [text, "{\"json\":{\"id\":7}}"] {
+            let checks: Checks = serde_json::from_str(written).unwrap();
+            assert_eq!(serde_json::to_string(&checks).unwrap(), text);
+        }
     }
 
     #[test]
@@ -286,6 +353,9 @@ mod tests {
             "".parse::<Needle>().unwrap_err(),
             "abc".parse::<Digest>().unwrap_err(),
             "é".repeat(32).parse::<Digest>().unwrap_err(),
+            "id".parse::<Json>().unwrap_err(),
+            "[1]".parse::<Json>().unwrap_err(),
+            "{}".parse::<Json>().unwrap_err(),
         ];
         for error in refused {
             assert!(error.contains("for example"), "{error}");
@@ -295,10 +365,20 @@ mod tests {
 
     #[test]
     fn a_target_adds_to_the_checks_of_all() {
-        let all =
-            Checks { status: "200".parse().ok(), length: "5".parse().ok(), ..Checks::default() };
+        let field = |value| Field { path: vec![1], value, is_default: false };
+        let all = Checks {
+            status: "200".parse().ok(),
+            length: "5".parse().ok(),
+            json: "{\"a\":1}".parse().ok(),
+            fields: vec![field(FieldValue::Varint(1))],
+            ..Checks::default()
+        };
         let own = Checks { length: "7".parse().ok(), ..Checks::default() };
         let both = own.or(&all);
-        assert_eq!((both.status, both.length), (all.status, "7".parse().ok()));
+        assert_eq!((&both.status, both.length), (&all.status, "7".parse().ok()));
+        assert_eq!((&both.json, &both.fields), (&all.json, &all.fields));
+        // Those of another object are not mixed in.
+        let own = Checks { json: "{\"b\":1}".parse().ok(), ..Checks::default() };
+        assert_eq!(own.clone().or(&all).fields, own.fields);
     }
 }

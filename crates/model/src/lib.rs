@@ -20,6 +20,7 @@ pub mod comparison;
 pub mod curve;
 pub mod fanout;
 pub mod fault;
+pub mod field;
 pub mod figure;
 pub mod link;
 pub mod load;

@@ -192,6 +192,7 @@ options! {
     "cacert"            Plain   File     Tls         Later;
     "cert"              Plain   File     Tls         Later;
     "check-body"        Plain   Load     Requests    Later;
+    "check-json"        Plain   Load     Requests    Later;
     "check-length"      Plain   Load     Requests    Later;
     "check-sha256"      Plain   Load     Requests    Later;
     "check-status"      Plain   Load     Requests    Later;

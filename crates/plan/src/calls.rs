@@ -1,15 +1,16 @@
 //! Calls of gRPC: the schema of a server, and messages made of the JSON that a user wrote.
 
+use crate::auth;
 use crate::endpoints::WayOptions;
 use crate::machine::Machine;
+use crate::mix::{self, Recipe};
 use crate::options::Options;
 use crate::secure::Secure;
 use crate::url::Url;
 use crate::usage::{Refusal, Usage};
 use crate::values::{Header, ProtoFile, ProtoFolder, ProtosetFile, ServerText, Time};
-use crate::{auth, mix};
 use clap::Args;
-use model::load::Request;
+use model::load::{MixTarget, Request};
 use model::route::Address;
 use model::tls::{ProxyChoice, TlsChoice};
 use schema::{Method, Schema};
@@ -116,9 +117,11 @@ fn schema(
 }
 
 /// Refuses what only calls have where a URL is no gRPC.
-pub fn none_meant(options: &Options, url: &Url) -> Result<(), Usage> {
+pub fn none_meant(options: &Options, url: &Url, recipes: &[Recipe]) -> Result<(), Usage> {
     let deadline = options.deadline.as_ref().map(|_| "--deadline");
-    match options.schema.given().or(deadline) {
+    let has_fields = recipes.iter().any(|recipe| recipe.checks.json.is_some());
+    let fields = has_fields.then_some("--check-json");
+    match options.schema.given().or(deadline).or(fields) {
         Some(option) if !url.scheme.is_grpc() => Err(Usage(format!(
             "{option} is about calls of gRPC, which {} does not ask for; for example \
              grpc://{}/package.Service/Method",
@@ -156,9 +159,10 @@ fn timeout(ns: u64) -> String {
     format!("{count}{unit}")
 }
 
-/// Puts messages in the place of the JSON of requests.
+/// Puts messages in the place of the JSON of requests, and numbers of fields into the checks of
+/// their replies.
 pub fn encode(
-    requests: &mut [Request],
+    (requests, targets): (&mut [Request], &mut [MixTarget]),
     options: &Options,
     reach: Reach<'_>,
     machine: &dyn Machine,
@@ -183,6 +187,11 @@ pub fn encode(
             let hint = if has_template { "; --expand 1000 fills templates in" } else { "" };
             wrong(format!("{}: {why}{hint}", path.trim_start_matches('/')))
         })?;
+        let checks = &mut targets[request.target as usize].checks;
+        if let (Some(json), true) = (&checks.json, checks.fields.is_empty()) {
+            let fields = method.fields(json.text().as_bytes());
+            checks.fields = fields.map_err(|why| wrong(format!("--check-json: {why}")))?;
+        }
     }
     Ok(())
 }

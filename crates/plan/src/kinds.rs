@@ -5,7 +5,7 @@ use crate::typed::{Kind, Typed};
 use crate::values;
 use crate::way_syntax::{ConnectTo, Given, Sources};
 use model::across::Bound;
-use model::check::{Digest, Lengths, Needle, Statuses};
+use model::check::{Digest, Json, Lengths, Needle, Statuses};
 use model::objective::Objective;
 
 macro_rules! foreign {
@@ -29,6 +29,7 @@ foreign! {
     Lengths, "a length or a range", "100..4k";
     Needle, "a text", "'\"ok\":true'";
     Digest, "a SHA-256", "$(sha256sum body | head -c 64)";
+    Json, "a JSON object", "'{\"id\":7}'";
     Sources, "local addresses, a net, or auto", "127.0.0.1,127.0.0.2";
     ConnectTo, "hosts and ports", "example.test:80:127.0.0.1:8083";
     Given, "a host, a port and addresses", "example.test:80:127.0.0.1";

@@ -13,7 +13,7 @@ use crate::values::{
 };
 use clap::{Args, ValueEnum};
 use model::across::Bound;
-use model::check::{Digest, Lengths, Needle, Statuses};
+use model::check::{Digest, Json, Lengths, Needle, Statuses};
 use model::objective::Objective;
 use std::env;
 use std::path::PathBuf;
@@ -251,6 +251,10 @@ pub struct CheckOptions {
     /// SHA-256 of the whole body
     #[arg(long = "check-sha256", value_name = "HEX")]
     pub sha256: Option<Digest>,
+
+    /// For gRPC: fields that each message of a reply must have: '{"id":7}'
+    #[arg(id = "check_json", long = "check-json", value_name = "JSON")]
+    pub json: Option<Json>,
 }
 
 /// What a run is compared with when it is done.

@@ -37,7 +37,6 @@ pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<Re
     if is_grpc {
         headers.extend(calls::headers(options)?);
     }
-    calls::none_meant(options, &base)?;
     for recipe in &mut recipes {
         recipe.url = path_below(&base, recipe)?;
         if is_grpc {
@@ -49,6 +48,7 @@ pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<Re
         recipe.checks = std::mem::take(&mut recipe.checks).or(&checks(options));
         add_headers(recipe, &headers);
     }
+    calls::none_meant(options, &base, &recipes)?;
     let expansions = options.expand.as_ref().map(|count| count.0);
     let mut composed = mix::compose(&recipes, &base.authority, expansions, seed, &mut read)
         .map_err(|MixError(why)| Usage(why))?;
@@ -99,6 +99,7 @@ pub fn given(options: &Options) -> impl Iterator<Item = &'static str> {
         (checks.length.is_some(), "--check-length"),
         (checks.body.is_some(), "--check-body"),
         (checks.sha256.is_some(), "--check-sha256"),
+        (checks.json.is_some(), "--check-json"),
         (options.sample_failures, "--sample-failures"),
         (options.keep_requests, "--keep-requests"),
     ];
@@ -128,6 +129,8 @@ fn checks(options: &Options) -> Checks {
         length: checks.length,
         body: checks.body.clone(),
         sha256: checks.sha256,
+        json: checks.json.clone(),
+        fields: Vec::new(),
     }
 }
 

@@ -40,7 +40,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
     let cpus = cpus(options, machine)?;
     let threads_max = shape.levels.iter().map(Level::connections_max).max().unwrap_or(1);
     let seed = options.seed.as_ref().map_or_else(|| machine.seed(), |seed| seed.0);
-    let RequestPlan { url, mut requests, targets } = requests::resolve(options, seed, machine)?;
+    let RequestPlan { url, mut requests, mut targets } = requests::resolve(options, seed, machine)?;
     let has_devices = shape.levels.iter().any(|level| level.life.hold.is_some());
     if url.scheme == Scheme::Tcp && !has_devices {
         let wrong = "is not HTTP, which this command needs (churn and find --hold do without)";
@@ -60,7 +60,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
     if url.scheme.is_grpc() {
         let near = (&*way.addresses, &*url.authority);
         let reach = Reach::of(near, (tls.as_ref(), proxy.as_ref()), options.timeout.0);
-        calls::encode(&mut requests, options, reach, machine)?;
+        calls::encode((&mut requests, &mut targets), options, reach, machine)?;
     }
     let server = match (&options.server_pid, options.probe.choice(machine)?) {
         (Some(pid), _) => ServerProcess::Pid(pid.0),

@@ -1,13 +1,14 @@
 //! What a server of gRPC can be asked: its services, methods and messages.
 //!
 //! What this room is for: reading schemas, from `.proto` files, from sets of descriptors and from a
-//! server that describes itself; turning JSON into the messages of a method; and telling what there
-//! is.
+//! server that describes itself; turning JSON into the messages of a method, or into the fields
+//! that its replies must have; and telling what there is.
 //! In: files and names, replies of a server, JSON. Out: a set of descriptors, messages with their
-//! prefix, text and documents.
+//! prefix, numbers of fields, text and documents.
 //! Never: a connection; who has one passes the replies on.
 
 mod example;
+mod fields;
 mod message;
 mod near;
 mod reflection;
@@ -19,6 +20,7 @@ pub use reflection::{Call, Reply, reflect};
 pub use sources::compile;
 pub use tell::{Described, ServiceRow};
 
+use model::field::Field;
 use near::near;
 use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
 
@@ -90,6 +92,11 @@ impl Method {
     /// JSON otherwise.
     pub fn message(&self, json: &[u8]) -> Result<Vec<u8>, String> {
         message::encoded(&self.descriptor.input(), json)
+    }
+
+    /// The fields that a reply must have according to JSON; what is wrong with the JSON otherwise.
+    pub fn fields(&self, json: &[u8]) -> Result<Vec<Field>, String> {
+        fields::of(&self.descriptor.output(), json)
     }
 
     /// A message that it takes, as JSON.

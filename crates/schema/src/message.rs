@@ -18,11 +18,19 @@ pub(crate) fn encoded(of: &MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, St
     if json.trim_ascii().is_empty() {
         return Ok(framed(&[]));
     }
+    read_as(of, json).map(|(_, message)| framed(&message.encode_to_vec()))
+}
+
+/// JSON, and the message that it describes.
+pub(crate) fn read_as(
+    of: &MessageDescriptor,
+    json: &[u8],
+) -> Result<(Value, DynamicMessage), String> {
     let value: Value = serde_json::from_slice(json).map_err(|error| {
         format!("the message is not JSON ({error}); for example '{}'", example::of(of))
     })?;
     match read(of, &value) {
-        Ok(message) => Ok(framed(&message.encode_to_vec())),
+        Ok(message) => Ok((value, message)),
         Err(reason) => Err(wrong(of, &value, "", &reason)),
     }
 }

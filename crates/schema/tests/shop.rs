@@ -1,6 +1,7 @@
 //! One schema, from files and from servers that describe themselves in different ways.
 
 use model::call::CallStatus;
+use model::field::{Field, FieldValue};
 use prost::Message;
 use prost_types::{FileDescriptorProto, FileDescriptorSet};
 use schema::{Reply, Schema, compile, framed, reflect};
@@ -48,6 +49,58 @@ fn json_becomes_a_message_with_its_prefix() {
     let same = item.replace("madeAt", "made_at");
     assert_eq!(echo.message(same.as_bytes()).unwrap(), message, "both names of a field");
     assert!(echo.message(echo.example().as_bytes()).is_ok(), "{}", echo.example());
+}
+
+#[test]
+fn json_becomes_fields_with_their_numbers() {
+    let read = shop().method("/shop.Catalog/Read").unwrap();
+    let field = |path: &[u32], value, is_default| Field { path: path.to_vec(), value, is_default };
+    use FieldValue::{Bytes, Message, Varint};
+    for (json, fields) in [
+        ("{\"id\":\"150\"}", vec![field(&[1], Varint(150), false)]),
+        ("{\"id\":-1}", vec![field(&[1], Varint(u64::MAX), false)]),
+        ("{\"id\":0}", vec![field(&[1], Varint(0), true)]),
+        ("{\"name\":\"\"}", vec![field(&[2], Bytes(Vec::new()), true)]),
+        (
+            "{\"colour\":\"RED\",\"name\":\"an item\"}",
+            vec![field(&[2], Bytes(b"an item".to_vec()), false), field(&[3], Varint(1), false)],
+        ),
+        (
+            "{\"madeAt\":\"1970-01-01T00:00:01Z\"}",
+            vec![field(&[4, 1], Varint(1), false), field(&[4, 2], Varint(0), true)],
+        ),
+    ] {
+        assert_eq!(read.fields(json.as_bytes()).unwrap(), fields, "{json}");
+    }
+    for (json, words) in [
+        ("{\"idd\":1}", "did you mean id?"),
+        ("{\"id\":\"x\"}", "field 'id' takes int64"),
+        ("{\"id\":null}", "'id' is null"),
+        ("{\"parts\":[]}", "'parts' is a list"),
+    ] {
+        let wrong = read.fields(json.as_bytes()).unwrap_err();
+        assert!(wrong.contains(words), "{json}: {wrong}");
+    }
+    let set = compile(&[fixture("kinds.proto")], &[]).unwrap();
+    let kinds = Schema::of_set(&set).unwrap().method("/kinds.All/Get").unwrap();
+    let json = "{\"sint\":-1,\"fixed\":7,\"float\":1.5,\"flag\":true,\"maybe\":0,\"inner\":{}}";
+    let fields = kinds.fields(json.as_bytes()).unwrap();
+    assert_eq!(
+        fields,
+        [
+            field(&[1], Varint(1), false),
+            field(&[2], FieldValue::Fixed64(7), false),
+            field(&[3], FieldValue::Fixed32(1.5f32.to_bits()), false),
+            field(&[4], Varint(1), false),
+            // One that may be absent is not there by itself.
+            field(&[5], Varint(0), false),
+            field(&[6], Message, false),
+        ]
+    );
+    let deep = kinds.fields(b"{\"inner\":{\"inner\":{\"fixed\":0}}}").unwrap();
+    assert_eq!(deep, [field(&[6, 6, 2], FieldValue::Fixed64(0), true)]);
+    let deeper = format!("{}{{}}{}", "{\"inner\":".repeat(9), "}".repeat(9));
+    assert!(kinds.fields(deeper.as_bytes()).unwrap_err().contains("too deep"));
 }
 
 /// The field, what it takes, and an example.

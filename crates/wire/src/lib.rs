@@ -19,6 +19,7 @@ pub mod response;
 pub mod session;
 mod shape;
 
+pub mod message;
 pub mod rules;
 pub mod sse;
 

@@ -6,6 +6,7 @@
 //!
 //! Hot: runs for every piece of every body that is checked.
 
+use crate::message::{Reading, Wanted};
 use crate::session::Witness;
 use memchr::memmem::Finder;
 use model::check::{Check, Checks, Digest, Lengths, Statuses};
@@ -41,6 +42,7 @@ pub struct Rules {
     lengths: Option<Lengths>,
     needle: Option<Needle>,
     digest: Option<Digest>,
+    wanted: Option<Wanted>,
 }
 
 /// A text to search for.
@@ -59,6 +61,7 @@ pub struct BodyProgress {
     /// Bytes of the needle matched at the end of the last piece; its whole length when found.
     matched: u32,
     hash: Sha256,
+    reading: Reading,
 }
 
 /// A body being checked against rules.
@@ -77,6 +80,7 @@ impl Rules {
             lengths: checks.length,
             needle: checks.body.as_ref().map(|needle| Needle::new(needle.bytes())),
             digest: checks.sha256,
+            wanted: (!checks.fields.is_empty()).then(|| Wanted::new(&checks.fields)),
         }
     }
 
@@ -99,8 +103,11 @@ impl Rules {
             Some(Check::Length)
         } else if self.needle.as_ref().is_some_and(|needle| progress.matched < needle.length()) {
             Some(Check::Body)
+        } else if let Some(check) = self.wrong_hash(progress) {
+            Some(check)
         } else {
-            self.wrong_hash(progress)
+            let is_wrong = self.wanted.is_some() && !progress.reading.holds();
+            is_wrong.then_some(Check::Json)
         };
         failed.map_or(Fate::Good, Fate::Mismatch)
     }
@@ -133,6 +140,9 @@ impl Witness for Examined<'_> {
         }
         if rules.digest.is_some() {
             progress.hash.update(piece);
+        }
+        if let Some(wanted) = &rules.wanted {
+            progress.reading.read(wanted, piece);
         }
     }
 }

@@ -39,6 +39,7 @@ fn rules(status: &str, length: &str, body: &str, sha256: &str) -> Rules {
         length: length.parse().ok(),
         body: body.parse().ok(),
         sha256: sha256.parse().ok(),
+        ..Checks::default()
     };
     Rules::new(&checks)
 }

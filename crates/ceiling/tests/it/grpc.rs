@@ -91,6 +91,38 @@ fn a_mix_of_calls_has_results_by_method() {
     assert_eq!(names, ["shop.Catalog/Read", "shop.Catalog/Echo"]);
 }
 
+/// Fields of every reply, of one method and of a mix in which each has its own.
+#[test]
+fn replies_are_checked_by_their_fields() {
+    let _turn = turn();
+    let server = Server::start("target-grpc", &[]);
+    let read = url(&server, "/shop.Catalog/Read");
+    let sizes = ["-b", "{\"id\":7}", "-n", "300", "-c", "2", "-p", "8"];
+    for (json, completed) in [
+        ("{\"id\":\"7\",\"name\":\"an item\",\"colour\":\"ANY\"}", 300),
+        ("{\"id\":7,\"name\":\"an\"}", 0),
+    ] {
+        let options = ["--check-json", json, "-t", "1", "--warmup", "0", "--json"];
+        let said = run(&[&["load", &read][..], &sizes, &options].concat());
+        let point = &said.record()["points"][0];
+        assert_eq!(count(point, "/requests/completed"), completed, "{json}: {}", said.stderr);
+        assert_eq!(count(point, "/mismatches/json"), 300 - completed, "{json}");
+        assert_eq!(point["status_codes"], json!({ "OK": 300 }), "{json}");
+    }
+    let folder = Folder::new("grpc-checks");
+    let line = |id: u32, right: u32| {
+        let check = json!({ "json": { "id": right } });
+        let body = json!({ "id": id }).to_string();
+        json!({ "url": "/shop.Catalog/Read", "body_text": body, "check": check })
+    };
+    let file = folder.file("mix.jsonl");
+    std::fs::write(&file, format!("{}\n{}\n", line(1, 1), line(2, 3))).unwrap();
+    let record = load(&[&url(&server, ""), "-i", &file, "-n", "200", "-c", "2", "-p", "4"]);
+    let failed = record["points"][0]["targets"].as_array().unwrap().iter();
+    let failed: Vec<u64> = failed.map(|target| count(target, "/mismatched")).collect();
+    assert_eq!(failed, [0, 100]);
+}
+
 /// With a status or, since it looks at the deadline in two places, with a reset of the stream; on
 /// a busy host all end with the second, and then no call was good.
 #[test]
@@ -176,6 +208,13 @@ fn what_cannot_be_called_is_said() {
         (of("/shop.Catalog/Read"), &["-b", "{\"id\":\"x\"}"], 2, "field 'id' takes int64"),
         (of("/shop.Catalog/Read"), &["-b", "{\"id\":\"{{seq}}\"}"], 2, "--expand 1000"),
         (of("/shop.Catalog/Read"), &["--http", "1"], 2, "gRPC needs HTTP/2"),
+        (of("/shop.Catalog/Read"), &["--check-json", "{\"idd\":1}"], 2, "did you mean id?"),
+        (
+            of("/shop.Catalog/Read").replace("grpc:", "http:"),
+            &["--check-json", "{\"id\":1}"],
+            2,
+            "--check-json is about calls of gRPC",
+        ),
         (of("/shop.Catalog/Read"), &["-X", "PUT"], 2, "every call is a POST"),
         (of("/shop.Catalog/Read"), &["-H", "te: trailers"], 2, "every call has it"),
         (

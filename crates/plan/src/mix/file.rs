@@ -3,7 +3,7 @@
 //! A JSON line is an object with `url` (or a path below the URL of the command line) and, as
 //! needed, `method`, `name`, `weight`, `headers` (or `header`; a value is a text or a list of
 //! texts), one of `body` (base64), `body_text` and `body_file`, and `check` with `status`,
-//! `length`, `body` and `sha256`. It reads vegeta's JSON as it is. In plain text a
+//! `length`, `body`, `sha256` and `json`. It reads vegeta's JSON as it is. In plain text a
 //! target is `METHOD URL`, then its headers and `@FILE` for a body, and ends with an empty line.
 //! Lines that start with `#` are skipped in both.
 

@@ -44,6 +44,7 @@ fn mismatches(run: &Run) -> Option<String> {
             "status" => "an unexpected status",
             "length" => "a body of the wrong length",
             "body" => "a body without the expected text",
+            "json" => "a message without the expected fields",
             _ => "a body with another SHA-256",
         };
         (number > 0).then(|| format!("{} had {what}", count(number)))
