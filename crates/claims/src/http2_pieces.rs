@@ -25,6 +25,8 @@ impl Witness for Bodies {
 struct Heard {
     outcomes: Vec<(RequestId, Outcome)>,
     bodies: Vec<Vec<u8>>,
+    /// Messages that came at each place.
+    messages: Vec<u32>,
     /// What is sent after all of it.
     owed: Vec<u8>,
     stray_bytes: u64,
@@ -43,6 +45,7 @@ fn hear(
     }
     let mut outcomes = Vec::new();
     let mut bodies = vec![Vec::new(); Http2::places(DEPTH) as usize];
+    let mut messages = vec![0; bodies.len()];
     for piece in input.chunks(piece_max) {
         let mut piece = piece;
         while let Some(request) = session.addressee(&mut piece)? {
@@ -50,13 +53,14 @@ fn hear(
             let mut body = Bodies::default();
             let outcome = session.receive(&mut piece, expect, &mut (), &mut body)?;
             bodies[place as usize].extend(body.0);
+            messages[place as usize] += session.take_messages();
             outcomes.extend(outcome.map(|outcome| (request, outcome)));
         }
         assert!(piece.is_empty(), "all is consumed");
     }
     sent.clear();
     session.owes(tape.bytes(), &mut sent);
-    Ok(Heard { outcomes, bodies, owed: sent, stray_bytes: session.take_stray() })
+    Ok(Heard { outcomes, bodies, messages, owed: sent, stray_bytes: session.take_stray() })
 }
 
 /// Panics if a property does not hold.
@@ -66,7 +70,8 @@ pub fn hold(bytes: &[u8]) {
     if bytes.is_empty() {
         return;
     }
-    let expect = if choice & 1 == 0 { Expect::Body } else { Expect::HeadOnly };
+    let all = [Expect::Body, Expect::HeadOnly, Expect::Call, Expect::Stream];
+    let expect = all[usize::from(choice & 3)];
     let request = Request {
         method: "POST".to_string(),
         path: "/".to_string(),
@@ -76,7 +81,7 @@ pub fn hold(bytes: &[u8]) {
     };
     let tape = Tape::http2(&[request], Scheme::Http).expect("a plain request");
     let whole = hear(bytes, bytes.len(), expect, &tape);
-    let piece_max = usize::from(choice >> 1) + 1;
+    let piece_max = usize::from(choice >> 2) + 1;
     assert_eq!(whole, hear(bytes, piece_max, expect, &tape), "pieces changed it");
     assert_eq!(whole, hear(bytes, 1, expect, &tape), "single bytes changed it");
     let Ok(heard) = whole else { return };

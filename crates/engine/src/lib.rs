@@ -18,6 +18,7 @@ pub mod worker;
 mod alarms;
 mod flight;
 mod ledger;
+mod messages;
 mod places;
 mod pool;
 mod samples;

@@ -91,6 +91,10 @@ pub struct Account {
     pub targets: Vec<(Counters, Summary)>,
     /// Streams of HTTP/2.
     pub streams: StreamTally,
+    /// Time to the first message of replies that stream, and from each message to the next.
+    pub first: Summary,
+    /// See `first`.
+    pub gap: Summary,
     /// Time from established to the server's settings.
     pub settings: Summary,
     /// The loop's own account.
@@ -208,6 +212,8 @@ fn run<D: Driver, S: Session>(
     account.send_delay = sums[Dist::SendDelay].summary(0);
     account.generator_delay = sums[Dist::GeneratorDelay].summary(0);
     account.settings = sums[Dist::Settings].summary(0);
+    account.first = sums[Dist::FirstMessage].summary(0);
+    account.gap = sums[Dist::Gap].summary(0);
     account.at_least = sums[Dist::AtLeast].summary(0);
     account.planned_connect = sums[Dist::PlannedConnect].summary(0);
     account

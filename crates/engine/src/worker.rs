@@ -30,6 +30,7 @@ use crate::driver::{Ahead, Driver, Event, Sending, SlotId};
 use crate::flight::{Batch, Flights};
 use crate::job::{Job, Order, Pace};
 use crate::ledger::{Epoch, Ledger};
+use crate::messages::Messages;
 use crate::places::Places;
 use crate::pool::{Found, Link, OPENING_MAX, Pool};
 use crate::recorder::Recorder;
@@ -128,6 +129,7 @@ pub struct Worker<D, S: Session = Http1> {
     tape: Arc<Tape>,
     memories: Vec<S::Memory>,
     checks: Checks,
+    messages: Messages,
     /// What sessions write.
     writes: Writes,
     tally: Tally,
@@ -202,11 +204,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
             tape: Arc::clone(&job.tape),
             memories: (0..tally::reported(&job.tape)).map(|_| S::Memory::default()).collect(),
             checks: Checks::new(&job.tape, slots, (places, S::ORDER)),
+            messages: Messages::new(&job.tape, slots, places),
             writes: Writes::new(if S::WRITES { slots } else { 0 }),
             tally: Tally::new(&job.tape),
             samples: Samples::new(),
             slowest: Slowest::new(),
-            is_plain: tally::reported(&job.tape) == 1 && !job.tape.has_rules(),
+            is_plain: tally::reported(&job.tape) == 1
+                && !(job.tape.has_rules() || job.tape.has_streams()),
             pool: Pool::new(job, (slots, &shard), scan_ns(job), now_ns, |slot| {
                 let number = shard.number(u64::from(slot)) as u32;
                 Requester::new(start::position(job, number), job.depth_max)

@@ -6,6 +6,7 @@
 
 use engine::job::{Job, Order};
 use engine::{Crew, Role, clock};
+use model::call::Replies;
 use model::check::Checks;
 use model::curve::Curve;
 use model::field::{Field, FieldValue};
@@ -343,8 +344,13 @@ fn no_driver_allocates_after_warm_up() {
                 let tape = Tape::http2(&[request("/", 0)], Scheme::Http).unwrap();
                 let both = (tape, HttpVersion::Two);
                 assert_no_allocation(driver, of_streams, &level, both);
-                for checks in [Checks::default(), of_fields()] {
-                    let tape = Tape::http2(&[call()], Scheme::Http).unwrap();
+                for (replies, checks) in [
+                    (Replies::One, Checks::default()),
+                    (Replies::One, of_fields()),
+                    (Replies::Stream, of_fields()),
+                ] {
+                    let call = Request { replies, ..call() };
+                    let tape = Tape::http2(&[call], Scheme::Http).unwrap();
                     let tape = tape.with_checks(&[checks]);
                     assert_no_allocation(driver, of_streams, &level, (tape, HttpVersion::Two));
                 }

@@ -132,6 +132,7 @@ impl Load {
             headers: vec![],
             body: vec![b'x'; self.body],
             target: 0,
+            ..Request::default()
         };
         let tape = match self.http {
             HttpVersion::One => Tape::new(&[request], self.depth),

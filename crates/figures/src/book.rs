@@ -11,12 +11,15 @@ use model::run::{Point, StartInfo};
 use model::subject::Account;
 use model::visit::rate_of;
 
+/// Reads a figure as measured, in its unit; nothing where it was not.
+pub type Read = fn(Account<'_>, Figure) -> Option<f64>;
+
 /// What a figure means, and how it is read.
 pub struct Entry {
     /// Its meaning: one or more sentences.
     pub meaning: &'static str,
-    /// Reads it as measured, in its unit; nothing where it was not.
-    pub read: fn(Account<'_>, Figure) -> Option<f64>,
+    /// See [`Read`].
+    pub read: Read,
 }
 
 /// A figure in a table with a row for each level.
@@ -49,6 +52,7 @@ const fn detail(figure: Figure, rank: u8) -> Place {
 /// The figures of a level, from left to right.
 pub const OF_LEVELS: &[Place] = &[
     brief(Figure::Rate, 0),
+    brief(Figure::Messages, 1),
     brief(Figure::Delivery, 1),
     brief(Figure::P50, 0),
     brief(Figure::P90, 6),
@@ -69,7 +73,7 @@ pub fn of_points() -> impl Iterator<Item = (Figure, Entry)> {
 
 /// The entry of a figure; nothing for what is no figure of one point.
 pub fn entry(figure: Figure) -> Option<Entry> {
-    let (meaning, read): (_, fn(Account<'_>, Figure) -> Option<f64>) = match figure {
+    let (meaning, read): (_, Read) = match figure {
         Figure::Rate => (
             "Good responses per second of the window; for devices, connections; for subscribers, \
              events.",
@@ -86,29 +90,16 @@ pub fn entry(figure: Figure) -> Option<Entry> {
                 percent((*of.point.status.get(class.key())?, due(of.point)))
             })
         }
-        Figure::Time(Times::Latency, _) => (
-            "Of the main times: latency of requests; for devices, the time to connect; for \
-             subscribers, the staleness of events. A request without a good response, and a \
-             planned connection that was never open, count as slower than all others.",
-            |of, figure| at(of.times()?, figure),
+        Figure::Time(times, _) => of_times(times),
+        Figure::Messages => (
+            "Whole messages of replies that stream that arrived per second of the window. A call \
+             has any number of them, and the rate counts calls.",
+            |of, _| Some(of.point.messages.as_ref()?.rate),
         ),
-        Figure::Time(Times::Good, _) => (
-            "Latency of requests with a good response, whatever became of the others.",
-            |of, figure| {
-                at(of.point.latency_good_ns.as_ref().unwrap_or(&of.point.latency_ns), figure)
-            },
-        ),
-        Figure::Time(Times::Service, _) => (
-            "Time from the send of a request to its response, without the wait for a free slot.",
-            |of, figure| at(&of.point.service_ns, figure),
-        ),
-        Figure::Time(Times::Connect, _) => (
-            "Time to connect; from the planned instant where connections are planned.",
-            |of, figure| {
-                let turnover = of.point.turnover().filter(|_| !of.point.is_held());
-                let opened = &of.point.connections.connect_ns;
-                at(turnover.map_or(opened, |turnover| turnover.connect_times()), figure)
-            },
+        Figure::PerCall => (
+            "Messages of replies that stream, per call of the window, whole or not; in a mix, of all \
+             methods.",
+            |of, _| of.point.messages.as_ref()?.per_call,
         ),
         Figure::Bytes => ("Bytes of complete responses: head, framing and body.", |of, _| {
             Some(of.point.bytes.received as f64)
@@ -134,6 +125,46 @@ pub fn entry(figure: Figure) -> Option<Entry> {
         }
     };
     Some(Entry { meaning, read })
+}
+
+/// What a statistic of times means, and how it is read.
+fn of_times(times: Times) -> (&'static str, Read) {
+    match times {
+        Times::Latency => (
+            "Of the main times: latency of requests; for devices, the time to connect; for \
+             subscribers, the staleness of events. A request without a good response, and a \
+             planned connection that was never open, count as slower than all others.",
+            |of, figure| at(of.times()?, figure),
+        ),
+        Times::Good => (
+            "Latency of requests with a good response, whatever became of the others.",
+            |of, figure| {
+                at(of.point.latency_good_ns.as_ref().unwrap_or(&of.point.latency_ns), figure)
+            },
+        ),
+        Times::Service => (
+            "Time from the send of a request to its response, without the wait for a free slot.",
+            |of, figure| at(&of.point.service_ns, figure),
+        ),
+        Times::Connect => (
+            "Time to connect; from the planned instant where connections are planned.",
+            |of, figure| {
+                let turnover = of.point.turnover().filter(|_| !of.point.is_held());
+                let opened = &of.point.connections.connect_ns;
+                at(turnover.map_or(opened, |turnover| turnover.connect_times()), figure)
+            },
+        ),
+        Times::First => (
+            "Time to the first message of a reply that streams, from where latency counts: the \
+             send, or in an open loop the planned instant. A call without any message is left out.",
+            |of, figure| at(&of.point.messages.as_ref()?.first_ns, figure),
+        ),
+        Times::Gap => (
+            "Time from each message of a reply that streams to the next one; zero between messages \
+             that were read together.",
+            |of, figure| at(&of.point.messages.as_ref()?.gap_ns, figure),
+        ),
+    }
 }
 
 /// What a figure of the host of a side means.

@@ -629,6 +629,26 @@ const DEFINITIONS: &[(&str, &str)] = &[
          a Content-Length; fields: names and values of header fields, without trailers.",
     ),
     (
+        "points[].messages",
+        "Of calls of gRPC whose method streams its replies; absent without any. arrived and rate: \
+         whole messages that arrived in the window, whenever their call was made; received: those \
+         of the calls of the window, until the end of the drain; per_call: the same for each call \
+         of the window, in a mix of all methods. The main rate and all other figures count calls: one is complete when its \
+         status came, behind its last message.",
+    ),
+    (
+        "points[].messages.first_ns",
+        "From where latency counts (the send, in an open loop the planned instant) to the read \
+         that completed the first message of a call; calls of the window that had one, whatever \
+         became of them.",
+    ),
+    (
+        "points[].messages.gap_ns",
+        "From the read that completed a message of a call to the one that completed its next, by \
+         message; zero between messages that one read completed. Together with first_ns it has \
+         one value for each of received.",
+    ),
+    (
         "points[].cpu.answers",
         "Whole responses that arrived in the window, good or not: any status, failed checks \
          included, also to requests that were sent before it. A request without a response is not \

@@ -188,6 +188,7 @@ impl Fixture {
             generator_delay_ns: None,
             unseen_ns: None,
             latency_punctual_ns: None,
+            messages: None,
             latency_at_least_ns: None,
             residence: None,
             hosts: BTreeMap::new(),

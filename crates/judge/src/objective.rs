@@ -336,7 +336,7 @@ pub fn over_run(objective: &Objective, visits: u32, points: &[Point]) -> Vec<Exp
 
 /// Whether it must hold at every level; a rate must be reached at one.
 fn is_of_all_levels(term: &Term) -> bool {
-    term.figure != Figure::Rate
+    !matches!(term.figure, Figure::Rate | Figure::Messages)
 }
 
 /// The visits of one level follow each other: whether these two, the first one earlier, are of one.

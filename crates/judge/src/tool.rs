@@ -189,6 +189,7 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         send_delay_ns: None,
         generator_delay_ns: None,
         latency_punctual_ns: None,
+        messages: None,
         unseen_ns: None,
         latency_at_least_ns: None,
         residence: None,

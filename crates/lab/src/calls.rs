@@ -161,6 +161,7 @@ impl<'a> Line<'a> {
             headers: own.into_iter().chain(self.reach.headers.iter().cloned()).collect(),
             body: message.to_vec(),
             target: 0,
+            ..Request::default()
         }
     }
 

@@ -48,6 +48,8 @@ pub struct Gathered {
     pub warmup_fastest_ns: Option<u64>,
     /// Good responses that arrived in the window, whenever they were requested.
     pub arrived: u64,
+    /// Messages of replies that stream that arrived in the window, whenever they were requested.
+    pub messages: u64,
     /// Whole responses that arrived in the window, with any status, whenever they were requested.
     pub answered: u64,
     /// Their bytes, and what these consist of.
@@ -273,6 +275,7 @@ impl Gathered {
         };
         if is_inside {
             self.arrived += arrived(tick);
+            self.messages += tick.measured.messages + tick.unmeasured.messages;
             self.count_answered(tick);
             self.window_loop += &tick.accounting;
             self.turnover += &tick.turnover;

@@ -118,6 +118,7 @@ mod tests {
             headers: vec![("X-Plain".to_string(), "s2".to_string())],
             body: b"s3".to_vec(),
             target: 0,
+            ..Request::default()
         };
         let bare = bare(&vec![request; 20]);
         assert_eq!(bare.len(), REQUESTS_KEPT);

@@ -12,6 +12,7 @@ use model::dist::Dist;
 use model::histogram::{Histogram, Summary};
 use model::load::{Arrival, Level, Life, LoadModel, Stop, Trial};
 use model::lost::CrossedInfo;
+use model::messages::MessageInfo;
 use model::punctual::{Window, punctual};
 use model::run::{
     Arrived, Bytes, ConnectionInfo, CpuCost, Handshakes, InFlight, LoadInfo, LoopInfo, Outcome,
@@ -74,6 +75,7 @@ pub(crate) fn make(
         errors: count_errors(&gathered.measured),
         rate,
         bytes: bytes(gathered),
+        messages: messages(trial, gathered, duration_s),
         service_ns: if is_open { summary(Dist::Service, lost) } else { latency_ns.clone() },
         latency_ns,
         latency_good_ns: Some(summary(Dist::Latency, 0)),
@@ -110,6 +112,21 @@ fn slowest(visit: &Visit) -> Option<Slowest> {
     let (gathered, counters) = (&visit.gathered, &visit.gathered.measured);
     let of = counters.completed + counters.unanswered + counters.errors.get(ErrorClass::Timeout);
     Slowest::of(&gathered.slowest, gathered.slow_above_ns, of, visit.window_begin_ns)
+}
+
+/// Nothing where no reply streams.
+fn messages(trial: &Trial, gathered: &Gathered, duration_s: f64) -> Option<MessageInfo> {
+    let summary = |dist: Dist| gathered.histograms[dist].summary(0);
+    let (received, sent) = (gathered.measured.messages, gathered.measured.sent);
+    let has_streams = trial.requests.iter().any(|request| !request.replies.is_one());
+    has_streams.then(|| MessageInfo {
+        arrived: gathered.messages,
+        rate: per_second(gathered.messages as f64, duration_s),
+        received,
+        per_call: (sent > 0).then(|| received as f64 / sent as f64),
+        first_ns: summary(Dist::FirstMessage),
+        gap_ns: summary(Dist::Gap),
+    })
 }
 
 fn bytes(gathered: &Gathered) -> Bytes {

@@ -74,6 +74,7 @@ mod tests {
             headers: vec![("X-Tenant".to_string(), "acme-4711".to_string())],
             body: b"{\"pin\":4711}".to_vec(),
             target: 0,
+            ..Request::default()
         };
         Trial { requests: vec![request], sample_bodies, ..Trial::blank() }
     }

@@ -63,8 +63,9 @@ fn left(term: &Term, known: &Known<'_>) -> Left {
             }
         }
         // A request in flight may still get a good response, slower than all others, or none.
-        Figure::Status(_) | Figure::Time(Times::Good, _) if known.in_flight == 0 => Left::Nothing,
-        Figure::Status(_) | Figure::Time(Times::Good, _) => Left::Open,
+        Figure::Status(_) | Figure::Time(Times::Good | Times::First | Times::Gap, _) => {
+            if known.in_flight == 0 { Left::Nothing } else { Left::Open }
+        }
         Figure::Time(Times::Latency, statistic) => {
             left_of_time(term, statistic, known, (known.latency, lost + known.unsent))
         }

@@ -5,6 +5,7 @@
 //! does not have: [`CallStatus::number`].
 
 use crate::load::Request;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 crate::named! {
@@ -49,6 +50,24 @@ crate::named! {
     }
     /// The name in tables and in the record.
     fn name, parse;
+}
+
+/// How many messages the reply to a call is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Replies {
+    /// One.
+    #[default]
+    One,
+    /// Any number, one after the other, until the status ends them.
+    Stream,
+}
+
+impl Replies {
+    /// Whether it is one.
+    pub fn is_one(&self) -> bool {
+        *self == Self::One
+    }
 }
 
 /// Number of the first status of a call: those of HTTP are below.

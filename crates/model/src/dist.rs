@@ -40,6 +40,12 @@ crate::named! {
         /// Time from there to the settings of the server, of every connection of HTTP/2 that was
         /// opened, nanoseconds.
         Settings = "points[].connections.streams.settings_ns",
+        /// Time to the first message of measured calls whose replies stream, nanoseconds: from
+        /// where latency counts. A call without any message is left out.
+        FirstMessage = "points[].messages.first_ns",
+        /// Time from each message of such a call to the next one, nanoseconds; zero between those
+        /// that were read together.
+        Gap = "points[].messages.gap_ns",
         /// Responses to measured requests per connection, with any status; filled in the last tick
         /// of a load order.
         PerConnection = "points[].connections.requests_each",

@@ -79,6 +79,10 @@ crate::named! {
         /// Time to connect: from the planned instant where connections are planned. One that was
         /// never open counts as slower than all.
         Connect = "connect.",
+        /// From where latency counts to the first message of a reply that streams.
+        First = "first.",
+        /// From each message of such a reply to the next one.
+        Gap = "gap.",
     }
     /// What stands before a statistic of them.
     fn prefix;
@@ -255,6 +259,10 @@ pub enum Figure {
     ClientCpu,
     /// CPU time of the server per response.
     ServerCpu,
+    /// Messages of replies that stream.
+    Messages,
+    /// How many of them a call has.
+    PerCall,
     /// Share of events that were delivered.
     Delivery,
     /// What was read on the host of a side.
@@ -339,11 +347,13 @@ impl Figure {
         }
     }
 
-    /// The figure whose standing is also its own: gates strike the CPU states of a host as a whole.
+    /// The figure whose standing is also its own: gates strike the CPU states of a host as a whole,
+    /// and messages with the calls that have them.
     pub fn stands_with(self) -> Self {
         match self {
             Self::Host(OfHost::Busy | OfHost::Busiest, Whose::Client) => Self::ClientHost,
             Self::Host(OfHost::Busy | OfHost::Busiest, Whose::Server) => Self::ServerHost,
+            Self::Messages => Self::Rate,
             other => other,
         }
     }
@@ -371,7 +381,8 @@ impl Figure {
             .chain(StatusClass::ALL.map(Self::Status))
             .chain([Self::Load])
             .chain(times)
-            .chain([Self::Bytes, Self::ClientCpu, Self::ServerCpu, Self::Delivery])
+            .chain([Self::Bytes, Self::ClientCpu, Self::ServerCpu])
+            .chain([Self::Messages, Self::PerCall, Self::Delivery])
             .chain(Self::of_hosts())
             .chain([Self::ClientHost, Self::ServerHost, Self::Ceiling, Self::Wall])
     }
@@ -427,6 +438,8 @@ impl Figure {
             Self::Bytes => facts("bytes", "bytes", Unit::Bytes, None),
             Self::ClientCpu => facts("cpu.client", "client CPU per response", Unit::Us, Some(Less)),
             Self::ServerCpu => facts("cpu.server", "server CPU per response", Unit::Us, Some(Less)),
+            Self::Messages => facts("messages", "messages", Unit::PerSecond, Some(More)),
+            Self::PerCall => facts("messages.call", "messages per call", Unit::Count, None),
             Self::Delivery => facts("events.delivery", "delivery", Unit::Share, Some(More)),
             Self::Host(of, whose) => {
                 let (names, unit, better) = of.facts();
@@ -447,6 +460,7 @@ impl Figure {
     pub fn heading(self) -> &'static str {
         match self {
             Self::Rate => "rate/s",
+            Self::Messages => "messages/s",
             Self::ClientCpu => "client us",
             Self::ServerCpu => "server us",
             Self::Host(OfHost::Received | OfHost::Sent, _) => "MB/s",

@@ -24,6 +24,7 @@ pub mod field;
 pub mod figure;
 pub mod link;
 pub mod load;
+pub mod messages;
 pub mod objective;
 pub mod option;
 pub mod order;

@@ -3,7 +3,7 @@
 //! A [`Trial`] holds no "auto": everything that depends on the machine was decided before, so that
 //! a stored trial can run again with the same meaning.
 
-use crate::call;
+use crate::call::{self, Replies};
 use crate::check::Checks;
 use crate::curve::Curve;
 use crate::link::Links;
@@ -288,6 +288,9 @@ pub struct Request {
     pub body: Vec<u8>,
     /// Which of [`Trial::targets`] it belongs to, from 0.
     pub target: u32,
+    /// For a call: how many messages its reply is.
+    #[serde(default, skip_serializing_if = "Replies::is_one")]
+    pub replies: Replies,
 }
 
 impl Request {

@@ -16,6 +16,7 @@ use crate::kernel::KernelRecord;
 use crate::load::{Life, LoadModel, Spacing, Trial};
 use crate::lost::{CrossedInfo, Stopped};
 use crate::maps::IntoMap;
+use crate::messages::MessageInfo;
 use crate::objective::Expectation;
 use crate::perturbation::Perturbation;
 use crate::profile::ProfileRecord;
@@ -188,6 +189,9 @@ pub struct Point {
     pub offered_rate: Option<f64>,
     /// Bytes of requests sent and of responses received.
     pub bytes: Bytes,
+    /// Messages of replies that stream; absent where no method does that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<MessageInfo>,
     /// Latency; see `definitions`.
     pub latency_ns: Summary,
     /// Latency of good responses alone, whatever the outcome of other requests; absent in older

@@ -96,7 +96,12 @@ pub struct Standings(BTreeMap<Figure, Standing>);
 impl Standings {
     /// The standing of a figure.
     pub fn of(&self, figure: Figure) -> &Standing {
-        self.0.get(&figure.stands_with()).unwrap_or(&Standing::Sound)
+        let standing = self.0.get(&figure.stands_with()).unwrap_or(&Standing::Sound);
+        match figure {
+            // Bounds of the rate of calls are none of that of their messages.
+            Figure::Messages if !standing.is_not_known() => &Standing::Sound,
+            _ => standing,
+        }
     }
 
     /// Adds the result of one check for a figure.
@@ -148,5 +153,14 @@ mod tests {
         assert!(text.starts_with(r#"{"p99":{"is":"bounded","low":1.0"#), "{text}");
         assert_eq!(serde_json::from_str::<Standings>(&text).unwrap(), standings);
         assert_eq!(standings.of(Figure::P50), &Standing::Sound);
+    }
+
+    #[test]
+    fn messages_are_not_known_where_their_calls_are_not() {
+        let mut standings = Standings::default();
+        standings.add(Figure::Rate, bounded(1.0, Some(2.0)));
+        assert!(standings.of(Figure::Messages).is_sound());
+        standings.add(Figure::Rate, Standing::NotKnown { why: "lost".to_string() });
+        assert!(standings.of(Figure::Messages).is_not_known());
     }
 }

@@ -223,6 +223,8 @@ crate::tally! {
         pub bytes_received: u64,
         /// What they consist of.
         pub parts: Parts,
+        /// Whole messages of replies that stream, counted as they arrive.
+        pub messages: u64,
         /// Responses that failed a check, those with an error status left out: part of `failed`.
         pub mismatches: Mismatches,
         /// Why attempts and requests failed.

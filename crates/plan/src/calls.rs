@@ -182,6 +182,7 @@ pub fn encode(
             methods.insert(path.clone(), measurable(&schema, &path).map_err(wrong)?);
         }
         let method = &methods[&path];
+        request.replies = method.replies();
         request.body = method.message(&request.body).map_err(|why| {
             let has_template = options.expand.is_none() && mix::has_placeholder(&request.body);
             let hint = if has_template { "; --expand 1000 fills templates in" } else { "" };
@@ -202,13 +203,14 @@ fn service(path: &str) -> Option<String> {
     Some(service.to_string())
 }
 
-/// The method at a path, if it takes one message and sends one.
+/// The method at a path, if it takes one message.
 fn measurable(schema: &Schema, path: &str) -> Result<Method, String> {
     let method = schema.method(path)?;
     match method.streams() {
         None => Ok(method),
         Some(what) => Err(format!(
-            "method {} streams {what}; ceiling measures calls with one message each way so far",
+            "method {} streams {what}; ceiling makes calls with one message so far, of which the \
+             replies may stream",
             path.trim_start_matches('/')
         )),
     }

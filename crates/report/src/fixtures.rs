@@ -264,6 +264,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         generator_delay_ns: None,
         unseen_ns: None,
         latency_punctual_ns: None,
+        messages: None,
         latency_at_least_ns: None,
         residence: None,
         hosts: on_one_host(scene, connections),

@@ -20,6 +20,7 @@ pub use reflection::{Call, Reply, reflect};
 pub use sources::compile;
 pub use tell::{Described, ServiceRow};
 
+use model::call::Replies;
 use model::field::Field;
 use near::near;
 use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
@@ -77,15 +78,19 @@ impl Schema {
 }
 
 impl Method {
-    /// What keeps it from being measured as one message for one message; nothing for most.
+    /// What it streams besides replies, which keeps it from being measured; nothing for most.
     pub fn streams(&self) -> Option<&'static str> {
         let method = &self.descriptor;
         match (method.is_client_streaming(), method.is_server_streaming()) {
-            (false, false) => None,
-            (false, true) => Some("its replies"),
+            (false, _) => None,
             (true, false) => Some("its requests"),
             (true, true) => Some("requests and replies"),
         }
+    }
+
+    /// How many messages its reply is.
+    pub fn replies(&self) -> Replies {
+        if self.descriptor.is_server_streaming() { Replies::Stream } else { Replies::One }
     }
 
     /// Its message as JSON describes it, with the prefix that a call has; what is wrong with the

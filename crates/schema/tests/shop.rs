@@ -1,6 +1,6 @@
 //! One schema, from files and from servers that describe themselves in different ways.
 
-use model::call::CallStatus;
+use model::call::{CallStatus, Replies};
 use model::field::{Field, FieldValue};
 use prost::Message;
 use prost_types::{FileDescriptorProto, FileDescriptorSet};
@@ -25,7 +25,7 @@ fn what_a_file_imports_is_found_beside_it() {
     assert_eq!(rows.len(), 1);
     let lines: Vec<String> = rows[0].methods.iter().map(|method| method.line()).collect();
     assert_eq!(lines[0], "rpc Read(shop.ReadRequest) returns (shop.Item)");
-    assert_eq!(lines[3], "rpc Watch(shop.ReadRequest) returns (stream shop.Item)");
+    assert_eq!(lines[4], "rpc Watch(shop.WatchRequest) returns (stream shop.Item)");
     let missing = compile(&[fixture("none.proto")], &[]).unwrap_err();
     assert!(missing.contains("none.proto") && !missing.contains('\n'), "{missing}");
     // Elsewhere, its import is not found.
@@ -131,7 +131,7 @@ fn methods_are_found_or_what_is_meant_is_told() {
     let shop = shop();
     for (path, words) in [
         ("/shop.Catalog/Red", "no method Red; did you mean Read?"),
-        ("/shop.Catalog/Delete", "there is Read, Echo, Slow, Watch"),
+        ("/shop.Catalog/Delete", "there is Read, Echo, Slow, Fail"),
         ("/shop.Katalog/Read", "no service shop.Katalog; did you mean shop.Catalog?"),
         ("/", "for example /shop.Catalog/Read"),
         ("/shop.Catalog/", "for example /shop.Catalog/Read"),
@@ -139,8 +139,14 @@ fn methods_are_found_or_what_is_meant_is_told() {
         let wrong = shop.method(path).unwrap_err();
         assert!(wrong.contains(words), "{path}: {wrong}");
     }
-    assert_eq!(shop.method("/shop.Catalog/Read").unwrap().streams(), None);
-    assert_eq!(shop.method("/shop.Catalog/Watch").unwrap().streams(), Some("its replies"));
+    for (method, streams, replies) in [
+        ("Read", None, Replies::One),
+        ("Watch", None, Replies::Stream),
+        ("Talk", Some("requests and replies"), Replies::Stream),
+    ] {
+        let method = shop.method(&format!("/shop.Catalog/{method}")).unwrap();
+        assert_eq!((method.streams(), method.replies()), (streams, replies));
+    }
 }
 
 #[test]

@@ -75,6 +75,8 @@ pub struct Http2 {
     /// Bodies that are held back, the oldest first.
     held: Vec<Held>,
     parts: Parts,
+    /// Messages of streams of them, since they were taken.
+    messages: u32,
     /// What the peer said of streams, and whether there is any of it, since it was told.
     news: StreamTally,
     has_news: bool,
@@ -123,6 +125,7 @@ impl Session for Http2 {
             debts: Vec::with_capacity(256),
             held: Vec::with_capacity(depth as usize),
             parts: Parts::default(),
+            messages: 0,
             news: StreamTally::default(),
             has_news: false,
             stray_bytes: 0,
@@ -148,7 +151,7 @@ impl Session for Http2 {
         self.debts.clear();
         self.held.clear();
         (self.parts, self.stray_bytes, self.dropped_bytes) = (Parts::default(), 0, 0);
-        (self.news, self.has_news) = (StreamTally::default(), false);
+        (self.news, self.has_news, self.messages) = (StreamTally::default(), false, 0);
         output.extend_from_slice(PREFACE);
         let mut settings = [0; 12];
         settings[1] = frame::setting::ENABLE_PUSH as u8;
@@ -303,6 +306,11 @@ impl Session for Http2 {
     #[inline]
     fn take_parts(&mut self) -> Parts {
         std::mem::take(&mut self.parts)
+    }
+
+    #[inline]
+    fn take_messages(&mut self) -> u32 {
+        std::mem::take(&mut self.messages)
     }
 
     #[inline]

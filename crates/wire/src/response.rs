@@ -47,6 +47,8 @@ pub enum Expect {
     /// A response to a call of gRPC with one message, whose status comes last. A session that
     /// knows no trailers reads it as any other.
     Call,
+    /// The same with any number of messages.
+    Stream,
 }
 
 /// How far the response has come whose bytes are arriving.

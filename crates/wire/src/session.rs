@@ -152,6 +152,13 @@ pub trait Session: Sized {
         None
     }
 
+    /// Whole messages that came of the last addressee since it was last asked, if its reply is a
+    /// stream of them.
+    #[inline]
+    fn take_messages(&mut self) -> u32 {
+        0
+    }
+
     /// What the responses consist of that were complete since it was last asked; nothing for a
     /// session that does not tell.
     #[inline]

@@ -7,6 +7,7 @@ use crate::head::is_token;
 use crate::http2::{self, Scheme};
 use crate::response::Expect;
 use crate::rules::Rules;
+use model::call::Replies;
 use model::check::Checks;
 use model::load::{Request, Retry};
 use std::ops::Range;
@@ -104,6 +105,11 @@ impl Tape {
         !self.rules.is_empty()
     }
 
+    /// Whether the reply to any request is a stream of messages.
+    pub fn has_streams(&self) -> bool {
+        self.expects.contains(&Expect::Stream)
+    }
+
     /// The rules for the response to the request at `position`. Only when there are rules.
     #[inline]
     pub fn rules(&self, position: u32) -> &Rules {
@@ -180,7 +186,10 @@ fn retry_of(method: &str) -> Retry {
 fn expect_of(request: &Request) -> Expect {
     match request.method.as_str() {
         "HEAD" => Expect::HeadOnly,
-        _ if request.is_call() => Expect::Call,
+        _ if request.is_call() => match request.replies {
+            Replies::One => Expect::Call,
+            Replies::Stream => Expect::Stream,
+        },
         _ => Expect::Body,
     }
 }
@@ -188,7 +197,7 @@ fn expect_of(request: &Request) -> Expect {
 /// Encodes one request for HTTP/1.1 (RFC 9112 section 3). Only Host is added, and Content-Length
 /// when there is a body or the method gives one a meaning.
 fn encode(request: &Request) -> Result<Vec<u8>, EncodeError> {
-    let Request { method, path, host, headers, body, target: _ } = request;
+    let Request { method, path, host, headers, body, .. } = request;
     check_line(method, path)?;
     let mut bytes = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
     let given = |name: &str| headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
@@ -253,6 +262,7 @@ mod tests {
             headers: headers.iter().map(own).collect(),
             body: body.as_bytes().to_vec(),
             target: 0,
+            ..Request::default()
         }
     }
 

@@ -91,6 +91,109 @@ fn a_mix_of_calls_has_results_by_method() {
     assert_eq!(names, ["shop.Catalog/Read", "shop.Catalog/Echo"]);
 }
 
+/// Calls and their messages, each as the server counts them.
+#[test]
+fn replies_that_stream_are_counted_by_message() {
+    for driver in drivers() {
+        let _turn = turn();
+        let server = Server::start("target-grpc", &["--fail", "8", "--every", "10"]);
+        let url = url(&server, "/shop.Catalog/Watch");
+        let sizes = ["-n", "500", "-c", "3", "-p", "16", "--driver", driver];
+        let record = load(&[&[url.as_str(), "-b", "{\"items\": 7}"], &sizes[..]].concat());
+        let point = &record["points"][0];
+        let statuses = json!({ "OK": 450, "RESOURCE_EXHAUSTED": 50 });
+        assert_eq!(point["status_codes"], statuses, "{driver}");
+        let messages = &point["messages"];
+        let counts = ["received", "first_ns/count", "gap_ns/count"];
+        let counts = counts.map(|name| count(messages, &format!("/{name}")));
+        assert_eq!(counts, [3500, 500, 3000], "{driver}: {messages}");
+        assert_eq!(messages["per_call"], json!(7.0), "{driver}");
+        let stopped = server.stop();
+        assert_eq!((&stopped["statuses"], &stopped["streamed"]), (&statuses, &json!(3500)));
+    }
+}
+
+/// A stream of none, one that ends at its deadline, and checks of each of its messages.
+#[test]
+fn a_stream_is_good_when_its_status_is_and_all_its_messages_are() {
+    let _turn = turn();
+    let server = Server::start("target-grpc", &[]);
+    let url = url(&server, "/shop.Catalog/Watch");
+    let record = load(&[&url, "-n", "20", "-c", "2"]);
+    let point = &record["points"][0];
+    assert_eq!(point["status_codes"], json!({ "OK": 20 }), "without a message");
+    assert_eq!(count(point, "/messages/received"), 0);
+    let named = ["-H", "item-name: a-b", "--check-json", "{\"name\":\"a-b\"}"];
+    let record =
+        load(&[&[&*url, "-b", "{\"items\":3}", "-n", "20", "-c", "2"], &named[..]].concat());
+    assert_eq!(count(&record["points"][0], "/requests/completed"), 20);
+    // The first of them is right.
+    let one = ["--check-json", "{\"id\":1}", "-t", "1", "--warmup", "0", "--json"];
+    let said =
+        run(&[&["load", &*url, "-b", "{\"items\":3}", "-n", "20", "-c", "2"], &one[..]].concat());
+    assert_eq!(count(&said.record()["points"][0], "/mismatches/json"), 20, "{}", said.stderr);
+    let slow =
+        ["-b", "{\"items\":100,\"everyMs\":20}", "--deadline", "300ms", "-n", "4", "-c", "2"];
+    let good = ["--check-status", "DEADLINE_EXCEEDED", "-t", "1", "--warmup", "0", "--json"];
+    let said = run(&[&["load", &*url], &slow[..], &good].concat());
+    let record = said.record();
+    let point = &record["points"][0];
+    let late = point["status_codes"]["DEADLINE_EXCEEDED"].as_u64().unwrap_or(0);
+    assert_eq!(late + count(point, "/errors/aborted"), 4, "{point}");
+    let came = count(point, "/messages/received");
+    assert!(came <= 4 * 15, "{came} messages came before the deadline, one in 20 ms");
+    let text = run(&["load", &url, "-b", "{\"items\":5}", "-n", "50", "-t", "1"]);
+    assert!(text.stdout.contains("5 per call  first p50"), "{}", text.stdout);
+}
+
+/// Cases of the interoperability tests of gRPC that concern a client
+/// (<https://github.com/grpc/grpc/blob/master/doc/interop-test-descriptions.md>).
+#[test]
+fn cases_of_the_interoperability_tests_hold() {
+    let _turn = turn();
+    let server = Server::start("target-grpc", &[]);
+    let folder = Folder::new("grpc-interop");
+    let large = folder.file("large.json");
+    let name = "x".repeat(271_828);
+    std::fs::write(&large, json!({ "name": name }).to_string()).unwrap();
+    // Behind prefix and field number, and with the length of the name in three bytes.
+    let length = (5 + 1 + 3 + name.len()).to_string();
+    let odd = "\t\ntest with whitespace\r\nand Unicode BMP \u{263a} and non-BMP \u{1f608}\t\n";
+    let of_status = |words: &str| json!({ "code": 2, "words": words }).to_string();
+    let (plain, special) = (of_status("test status message"), of_status(odd));
+    let proto = folder.file("more.proto");
+    let text = "syntax = \"proto3\"; package shop; message M {} \
+                service Catalog { rpc None(M) returns (M); } \
+                service Other { rpc None(M) returns (M); }";
+    std::fs::write(&proto, text).unwrap();
+    let bytes = "item-name-bin: CgsK";
+    for (case, method, options, status) in [
+        ("empty_unary", "Catalog/Echo", &["-b", "{}", "--check-length", "5"][..], "OK"),
+        ("large_unary", "Catalog/Echo", &["-f", &large, "--check-length", &length], "OK"),
+        ("server_streaming", "Catalog/Watch", &["-b", "{\"items\":4}"], "OK"),
+        ("status_code_and_message", "Catalog/Fail", &["-b", &plain], "UNKNOWN"),
+        ("special_status_message", "Catalog/Fail", &["-b", &special], "UNKNOWN"),
+        ("unimplemented_method", "Catalog/None", &["--proto", &proto], "UNIMPLEMENTED"),
+        ("unimplemented_service", "Other/None", &["--proto", &proto], "UNIMPLEMENTED"),
+        (
+            "custom_metadata",
+            "Catalog/Read",
+            &["-H", bytes, "--check-json", "{\"name\":\"\\n\\u000b\\n\"}"],
+            "OK",
+        ),
+    ] {
+        let url = url(&server, &format!("/shop.{method}"));
+        let good = ["-n", "30", "-c", "2", "-p", "3", "--check-status", status];
+        let sizes = ["-t", "1", "--warmup", "0", "--json"];
+        let said = run(&[&["load", &*url], options, &good, &sizes].concat());
+        assert!(said.code == 0 || said.code == 4, "{case}: {}: {}", said.code, said.stderr);
+        let record = said.record();
+        let point = &record["points"][0];
+        assert_eq!(point["status_codes"], json!({ status: 30 }), "{case}");
+        assert_eq!(count(point, "/requests/completed"), 30, "{case}");
+    }
+}
+
 /// Fields of every reply, of one method and of a mix in which each has its own.
 #[test]
 fn replies_are_checked_by_their_fields() {
@@ -188,7 +291,7 @@ fn a_schema_can_come_from_a_file() {
     assert_eq!(record["points"][0]["status_codes"], json!({ "OK": 10 }));
     let listed = run(&["grpc", "list", "--proto", &proto, "--json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
-    assert_eq!(listed["services"][0]["methods"][3]["streams_replies"], json!(true));
+    assert_eq!(listed["services"][0]["methods"][4]["streams_replies"], json!(true));
 }
 
 /// One line each, before any load.
@@ -204,7 +307,7 @@ fn what_cannot_be_called_is_said() {
         (of("/shop.Catalog/Red"), &[][..], 2, "did you mean Read?"),
         (of("/shop.Shop/Read"), &[], 2, "there is no service shop.Shop"),
         (of("/"), &[], 2, "grpc://HOST:PORT/package.Service/Method"),
-        (of("/shop.Catalog/Watch"), &[], 2, "streams its replies"),
+        (of("/shop.Catalog/Talk"), &[], 2, "streams requests and replies"),
         (of("/shop.Catalog/Read"), &["-b", "{\"id\":\"x\"}"], 2, "field 'id' takes int64"),
         (of("/shop.Catalog/Read"), &["-b", "{\"id\":\"{{seq}}\"}"], 2, "--expand 1000"),
         (of("/shop.Catalog/Read"), &["--http", "1"], 2, "gRPC needs HTTP/2"),

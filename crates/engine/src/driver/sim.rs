@@ -96,6 +96,8 @@ pub struct Witness {
     pub statuses: StatusCodes,
     /// Connections that the client said to give up, where the server is one of HTTP/2.
     pub farewells: StreamCodes,
+    /// Messages of calls, delivered to the last byte in the same way.
+    pub messages: u64,
     /// Good responses that no request asked for.
     pub unsolicited: u64,
     /// How often the generator was stalled.

@@ -20,6 +20,7 @@ use crate::checks::Checks;
 use crate::driver::{Buffer, Driver, End, SlotId};
 use crate::flight::Batch;
 use crate::ledger::{Ledger, Stamp, Streak};
+use crate::messages::Messages;
 use crate::pool::Link;
 use crate::samples::{Following, Place, Samples};
 use crate::shard::Shard;
@@ -34,14 +35,14 @@ use wire::tape::Tape;
 
 /// The kind of requests that are sent, as far as responses depend on it.
 trait SentKind {
-    /// Whether responses have targets or checks.
+    /// Whether responses have targets, checks or messages that are counted.
     const IS_MIXED: bool;
 }
 
-/// One request without checks.
+/// One request without checks, whose response is one thing.
 struct Plain;
 
-/// More than one target, or checks.
+/// More than one target, checks, or replies that are streams of messages.
 struct Mixed;
 
 impl SentKind for Plain {
@@ -95,6 +96,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             tape: &self.tape,
             memories: &mut self.memories,
             checks: &mut self.checks,
+            messages: &mut self.messages,
             ledger: &mut self.ledger,
             tally: &mut self.tally,
             samples: &mut self.samples,
@@ -159,6 +161,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     tape: &self.tape,
                     memories: &mut self.memories,
                     checks: &mut self.checks,
+                    messages: &mut self.messages,
                     ledger: &mut self.ledger,
                     tally: &mut self.tally,
                     samples: &mut self.samples,
@@ -219,6 +222,7 @@ struct Books<'a, S: Session> {
     tape: &'a Tape,
     memories: &'a mut [S::Memory],
     checks: &'a mut Checks,
+    messages: &'a mut Messages,
     ledger: &'a mut Ledger,
     tally: &'a mut Tally,
     samples: &'a mut Samples,
@@ -249,7 +253,11 @@ impl<S: Session> Books<'_, S> {
         while landed < batch.count && has_more::<S>(input) {
             let before = *input;
             let at = (request, batch.position);
-            match self.receive::<K>((slot, &mut state.session), input, at) {
+            let received = self.receive::<K>((slot, &mut state.session), input, at);
+            if K::IS_MIXED && self.messages.are_counted() {
+                self.count_messages((slot, request), &mut state.session, batch, at_ns);
+            }
+            match received {
                 Ok(Some(Outcome::Response(response))) => {
                     let read = &before[..before.len() - input.len()];
                     let read = (response, read);
@@ -307,6 +315,21 @@ impl<S: Session> Books<'_, S> {
             self.tick.accounting.stray_bytes += (offered - left) as u64;
         }
         (landed, cause)
+    }
+
+    /// Counts the messages that a read completed, of a reply that may be a stream of them.
+    #[inline(never)]
+    fn count_messages(
+        &mut self,
+        at: (SlotId, RequestId),
+        session: &mut S,
+        batch: &Batch,
+        at_ns: u64,
+    ) {
+        let count = session.take_messages();
+        if count > 0 {
+            self.messages.came((&mut *self.tick, &*self.ledger), at, batch, (count, at_ns));
+        }
     }
 
     /// Fails a request that the server did not answer, although the connection goes on.

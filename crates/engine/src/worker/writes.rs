@@ -175,6 +175,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         state.sent_in = batch.epoch;
         let place = state.session.write(self.tape.bytes(), span, self.driver.outbox(slot));
         self.checks.restart(slot, RequestId::At(place));
+        self.messages.restart(slot, RequestId::At(place));
         self.flights.push_at(slot, place, batch);
         Sending::Done
     }

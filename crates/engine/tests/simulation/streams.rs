@@ -7,7 +7,7 @@ use super::{
 use engine::driver::sim::streams::StreamFaults;
 use engine::job::Job;
 use engine::simulate::{Account, Level, simulate_streams, simulate_streams_seen};
-use model::call::CallStatus;
+use model::call::{CallStatus, Replies};
 use model::check::{Check, Checks};
 use model::load::{Hold, Life, Request, Spacing};
 use model::sample::Caught;
@@ -32,8 +32,9 @@ fn tape(bodies: &[usize]) -> Tape {
     Tape::http2(&requests, Scheme::Http).unwrap()
 }
 
-fn calls() -> Tape {
+fn calls(replies: Replies) -> Tape {
     let call = Request {
+        replies,
         method: "POST".to_string(),
         headers: vec![("content-type".to_string(), "application/grpc".to_string())],
         body: vec![0, 0, 0, 0, 2, 8, 1],
@@ -188,15 +189,59 @@ fn a_thousand_bad_servers_lose_no_stream() {
     }
 }
 
+/// Messages are counted with their call, as the server delivered them.
+fn assert_messages(account: &Account, context: &str) -> u64 {
+    let Account { measured, unmeasured, first, gap, .. } = account;
+    assert_eq!(first.count + gap.count, measured.messages, "{context}: times of messages");
+    assert!(first.count <= measured.sent, "{context}: one first message for each call");
+    let (heard, said) = (measured.messages + unmeasured.messages, account.witness.messages);
+    assert!(heard <= said, "{context}: messages were invented: {heard} of {said}");
+    let both = [measured, unmeasured];
+    let crossed = |of: &Counters| of.unanswered + of.errors.get(ErrorClass::Timeout);
+    // Those of a call that was given up, or whose level is over, belong to nothing.
+    if both.into_iter().map(crossed).sum::<u64>() == 0 {
+        assert_eq!(heard, said, "{context}: messages were lost");
+    }
+    heard
+}
+
+/// None to six messages on a stream, cut anywhere, and streams that end in the middle of one.
+#[test]
+fn messages_of_streams_are_conserved() {
+    let (mut messages, mut exact) = (0, 0);
+    for seed in 0..300 {
+        let (level, faults) = drawn(seed);
+        let faults = if seed % 3 == 0 { StreamFaults { silent: 0, ..faults } } else { faults };
+        let level = Level { drain_ns: 200 * MS, ..level };
+        let job = job_of(calls(Replies::Stream), seed, &level);
+        let account = simulate_streams(&job, level, faults);
+        let context = format!("seed {seed}");
+        assert_conserved(&account, &level, &context);
+        let heard = assert_messages(&account, &context);
+        messages += heard;
+        exact += u64::from(heard > 0 && heard == account.witness.messages);
+    }
+    assert!(messages > 100_000 && exact > 100, "{messages} messages, {exact} runs without a loss");
+    let (level, faults) = (Level { warmup_ns: 0, ..level(3, 8) }, steady());
+    let job = job_of(calls(Replies::Stream), 1, &level);
+    let account = simulate_streams(&job, level, StreamFaults { resets: 300, ..faults });
+    assert_messages(&account, "resets");
+    let (first, sent) = (account.first.count, account.measured.sent);
+    assert!(first > sent / 4 && account.measured.failed > sent / 4, "{:?}", account.measured);
+    // A part of a response comes after a third of a millisecond, and its head is one.
+    assert!(account.first.min >= Some(2 * MS / 3), "{:?}", account.first);
+}
+
 /// Every call ends with the status that the server said, wherever it said it.
 #[test]
 fn statuses_of_calls_are_conserved() {
     let mut sum = StatusCodes::default();
     for seed in 0..300 {
+        let replies = if seed % 2 == 0 { Replies::One } else { Replies::Stream };
         let (level, faults) = drawn(seed);
         let level = Level { warmup_ns: 0, ..level };
         let faults = StreamFaults { error_status: 300, ..faults };
-        let account = simulate_streams(&job_of(calls(), seed, &level), level, faults);
+        let account = simulate_streams(&job_of(calls(replies), seed, &level), level, faults);
         let context = format!("seed {seed}");
         assert_conserved(&account, &level, &context);
         let (mut heard, said) = (account.codes, &account.witness.statuses);

@@ -195,6 +195,7 @@ impl Mould {
             headers,
             body: self.body.expand(source),
             target,
+            ..Request::default()
         }
     }
 }

@@ -82,6 +82,16 @@ const MEASURES: &[Measure] = &[
         pick: |point| point.generator_delay_ns.as_ref(),
     },
     Measure {
+        name: "first message",
+        meaning: "from where latency counts to the first message of a reply that streams",
+        pick: |point| point.messages.as_ref().map(|messages| &messages.first_ns),
+    },
+    Measure {
+        name: "gap",
+        meaning: "from each message of such a reply to the next one; zero if read together",
+        pick: |point| point.messages.as_ref().map(|messages| &messages.gap_ns),
+    },
+    Measure {
         name: "connect",
         meaning: "time to connect",
         pick: |point| Some(&point.connections.connect_ns).filter(|summary| summary.count > 0),

@@ -37,7 +37,7 @@ const SECRETS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "s
 /// Encodes one request, on a stream whose number is not written yet. `content-length` is added as
 /// HTTP/1.1 has it, but not to calls, and `:authority` takes the place of `host`.
 pub(crate) fn encode(request: &Request, scheme: Scheme) -> Result<Vec<u8>, EncodeError> {
-    let Request { method, path, host, headers, body, target: _ } = request;
+    let Request { method, path, host, headers, body, .. } = request;
     check_line(method, path)?;
     let given_host = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
     let authority = given_host.map_or(host, |(_, value)| value);

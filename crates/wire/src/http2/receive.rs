@@ -235,8 +235,12 @@ impl Http2 {
                 let stream = self.streams.at(place);
                 let before = stream.came;
                 stream.came += piece.len() as u64;
-                if expect == Expect::Call {
-                    stream.measure(before, piece);
+                match expect {
+                    Expect::Body | Expect::HeadOnly => {}
+                    Expect::Call => {
+                        stream.measure(piece);
+                    }
+                    Expect::Stream => self.messages += stream.measure(piece),
                 }
                 match stream.body {
                     Body::Announced(length) if stream.came > length => {
@@ -435,7 +439,7 @@ impl Http2 {
             self.owe(kind::RST_STREAM, 0, stream.id, &code::CANCEL.to_be_bytes());
         }
         let status = match expect {
-            Expect::Call => stream.call_status().number(),
+            Expect::Call | Expect::Stream => stream.call_status(expect).number(),
             Expect::Body | Expect::HeadOnly => stream.status,
         };
         let bytes = stream.bytes;

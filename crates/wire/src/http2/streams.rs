@@ -7,6 +7,7 @@
 //!
 //! Hot: runs for every frame.
 
+use crate::response::Expect;
 use model::call::CallStatus;
 
 /// What a connection keeps of one stream.
@@ -28,43 +29,66 @@ pub(super) struct Stream {
     pub used: u32,
     /// The window of the peer for it, which may be less than nothing.
     pub window: i64,
-    /// For a call: its status, once that came, and the length of its message so far.
+    /// For a call: its status, once that came.
     pub call: Option<CallStatus>,
-    pub message: u32,
+    /// Whole messages so far, bytes of the prefix of the next one, and of it still to come.
+    messages: u32,
+    prefixed: u8,
+    left: u32,
 }
 
 /// Bytes before a message of gRPC: whether it is compressed, and its length.
-pub(super) const PREFIX_BYTES: u64 = 5;
+const PREFIX_BYTES: u8 = 5;
 
 impl Stream {
-    /// Notes what a piece of the body, of which `before` bytes came earlier, says about the length
-    /// of the message.
+    /// Notes which messages a piece of the body completes; returns how many.
     #[inline]
-    pub fn measure(&mut self, before: u64, piece: &[u8]) {
-        for (_, byte) in (before..PREFIX_BYTES).zip(piece).filter(|(at, _)| *at > 0) {
-            self.message = self.message << 8 | u32::from(*byte);
+    pub fn measure(&mut self, piece: &[u8]) -> u32 {
+        let (mut rest, before) = (piece, self.messages);
+        while let Some((&byte, after)) = rest.split_first() {
+            match rest.first_chunk::<{ PREFIX_BYTES as usize }>() {
+                Some([_, length @ ..]) if self.prefixed == 0 => {
+                    (self.prefixed, self.left) = (PREFIX_BYTES, u32::from_be_bytes(*length));
+                    rest = &rest[usize::from(PREFIX_BYTES)..];
+                }
+                _ if self.prefixed < PREFIX_BYTES => {
+                    let digit = if self.prefixed == 0 { 0 } else { u32::from(byte) };
+                    (self.prefixed, self.left) = (self.prefixed + 1, self.left << 8 | digit);
+                    rest = after;
+                }
+                _ => {}
+            }
+            if self.prefixed < PREFIX_BYTES {
+                continue;
+            }
+            let take = rest.len().min(self.left as usize);
+            (rest, self.left) = (&rest[take..], self.left - take as u32);
+            if self.left == 0 {
+                (self.prefixed, self.messages) = (0, self.messages + 1);
+            }
         }
+        self.messages - before
     }
 
-    /// How the call ended of which this is the whole response. A good one has one message, and all
-    /// of it.
+    /// How the call ended of which this is the whole response. A good one has whole messages, and
+    /// if it is no stream, one of them.
     #[inline]
-    pub fn call_status(&self) -> CallStatus {
-        let is_one = self.came == PREFIX_BYTES + u64::from(self.message);
+    pub fn call_status(&self, expect: Expect) -> CallStatus {
+        let is_whole = self.prefixed == 0 && (self.messages == 1 || expect == Expect::Stream);
         match self.call {
-            Some(CallStatus::Ok) if self.status == 200 && is_one => CallStatus::Ok,
-            _ => self.failed_call(is_one),
+            Some(CallStatus::Ok) if self.status == 200 && is_whole => CallStatus::Ok,
+            _ => self.failed_call(is_whole),
         }
     }
 
     // Cold: failures are few.
     #[inline(never)]
-    fn failed_call(&self, is_one: bool) -> CallStatus {
+    fn failed_call(&self, is_whole: bool) -> CallStatus {
         match self.call {
             None if self.status == 200 => CallStatus::Unknown,
             None => CallStatus::of_http(self.status),
             Some(CallStatus::Ok) if self.status != 200 => CallStatus::of_http(self.status),
-            Some(CallStatus::Ok) if !is_one => CallStatus::Internal,
+            Some(CallStatus::Ok) if !is_whole => CallStatus::Internal,
             Some(status) => status,
         }
     }

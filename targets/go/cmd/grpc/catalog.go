@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -36,12 +39,22 @@ message_type { name: "Item"
     label: LABEL_REPEATED json_name: "parts" } }
 message_type { name: "ReadRequest"
   field { name: "id" number: 1 type: TYPE_INT64 label: LABEL_OPTIONAL json_name: "id" } }
+message_type { name: "WatchRequest"
+  field { name: "items" number: 1 type: TYPE_INT32 label: LABEL_OPTIONAL json_name: "items" }
+  field { name: "every_ms" number: 2 type: TYPE_INT32 label: LABEL_OPTIONAL
+    json_name: "everyMs" } }
+message_type { name: "FailRequest"
+  field { name: "code" number: 1 type: TYPE_INT32 label: LABEL_OPTIONAL json_name: "code" }
+  field { name: "words" number: 2 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "words" } }
 service { name: "Catalog"
   method { name: "Read" input_type: ".shop.ReadRequest" output_type: ".shop.Item" }
   method { name: "Echo" input_type: ".shop.Item" output_type: ".shop.Item" }
   method { name: "Slow" input_type: ".shop.ReadRequest" output_type: ".shop.Item" }
-  method { name: "Watch" input_type: ".shop.ReadRequest" output_type: ".shop.Item"
-    server_streaming: true } }
+  method { name: "Fail" input_type: ".shop.FailRequest" output_type: ".shop.Item" }
+  method { name: "Watch" input_type: ".shop.WatchRequest" output_type: ".shop.Item"
+    server_streaming: true }
+  method { name: "Talk" input_type: ".shop.Item" output_type: ".shop.Item"
+    client_streaming: true server_streaming: true } }
 `
 
 // file is the schema, registered for reflection.
@@ -64,11 +77,12 @@ func message(name protoreflect.Name) *dynamicpb.Message {
 	return dynamicpb.NewMessage(file.Messages().ByName(name))
 }
 
-// catalog fails one in every so many calls.
+// catalog fails one in every so many calls, and counts the items that it streams.
 type catalog struct {
-	fail  codes.Code
-	every uint64
-	calls atomic.Uint64
+	fail     codes.Code
+	every    uint64
+	calls    atomic.Uint64
+	streamed atomic.Uint64
 }
 
 // count says whether a call fails.
@@ -80,23 +94,34 @@ func (c *catalog) count() error {
 	return nil
 }
 
-// item is the reply to a request.
-func item(request *dynamicpb.Message) *dynamicpb.Message {
-	asked := request.Get(request.Descriptor().Fields().ByName("id"))
+// field is a value of a request.
+func field(request *dynamicpb.Message, name protoreflect.Name) protoreflect.Value {
+	return request.Get(request.Descriptor().Fields().ByName(name))
+}
+
+// item is a reply. Metadata may name it, as text or as bytes.
+func item(ctx context.Context, id int64) *dynamicpb.Message {
+	name := "an item"
+	sent, _ := metadata.FromIncomingContext(ctx)
+	for _, key := range []string{"item-name", "item-name-bin"} {
+		if values := sent.Get(key); len(values) > 0 {
+			name = values[0]
+		}
+	}
 	reply := message("Item")
 	fields := reply.Descriptor().Fields()
-	reply.Set(fields.ByName("id"), asked)
-	reply.Set(fields.ByName("name"), protoreflect.ValueOfString("an item"))
+	reply.Set(fields.ByName("id"), protoreflect.ValueOfInt64(id))
+	reply.Set(fields.ByName("name"), protoreflect.ValueOfString(name))
 	return reply
 }
 
 type answer func(ctx context.Context, c *catalog, request *dynamicpb.Message) (any, error)
 
-func read(_ context.Context, c *catalog, request *dynamicpb.Message) (any, error) {
+func read(ctx context.Context, c *catalog, request *dynamicpb.Message) (any, error) {
 	if err := c.count(); err != nil {
 		return nil, err
 	}
-	return item(request), nil
+	return item(ctx, field(request, "id").Int()), nil
 }
 
 func echo(_ context.Context, c *catalog, request *dynamicpb.Message) (any, error) {
@@ -112,8 +137,14 @@ func slow(ctx context.Context, _ *catalog, request *dynamicpb.Message) (any, err
 	case <-ctx.Done():
 		return nil, status.FromContextError(ctx.Err()).Err()
 	case <-time.After(time.Second):
-		return item(request), nil
+		return item(ctx, field(request, "id").Int()), nil
 	}
+}
+
+// fail ends with the code and the words that are asked for.
+func fail(_ context.Context, _ *catalog, request *dynamicpb.Message) (any, error) {
+	code := codes.Code(field(request, "code").Int())
+	return nil, status.Error(code, field(request, "words").String())
 }
 
 func unary(name string, takes protoreflect.Name, answer answer) grpc.MethodDesc {
@@ -129,18 +160,42 @@ func unary(name string, takes protoreflect.Name, answer answer) grpc.MethodDesc 
 	return grpc.MethodDesc{MethodName: name, Handler: handler}
 }
 
-// watch sends three items.
-func watch(_ any, stream grpc.ServerStream) error {
-	request := message("ReadRequest")
+// watch sends as many items as are asked for, from number 1, with a pause before each; then it may
+// fail.
+func watch(of any, stream grpc.ServerStream) error {
+	request := message("WatchRequest")
 	if err := stream.RecvMsg(request); err != nil {
 		return err
 	}
-	for range 3 {
-		if err := stream.SendMsg(item(request)); err != nil {
+	c, ctx := of.(*catalog), stream.Context()
+	pause := time.Duration(field(request, "every_ms").Int()) * time.Millisecond
+	for number := range field(request, "items").Int() {
+		select {
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		case <-time.After(pause):
+		}
+		if err := stream.SendMsg(item(ctx, number+1)); err != nil {
+			return err
+		}
+		c.streamed.Add(1)
+	}
+	return c.count()
+}
+
+// talk sends back what it receives.
+func talk(_ any, stream grpc.ServerStream) error {
+	for {
+		said := message("Item")
+		if err := stream.RecvMsg(said); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := stream.SendMsg(said); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 var service = grpc.ServiceDesc{
@@ -150,8 +205,12 @@ var service = grpc.ServiceDesc{
 		unary("Read", "ReadRequest", read),
 		unary("Echo", "Item", echo),
 		unary("Slow", "ReadRequest", slow),
+		unary("Fail", "FailRequest", fail),
 	},
-	Streams:  []grpc.StreamDesc{{StreamName: "Watch", Handler: watch, ServerStreams: true}},
+	Streams: []grpc.StreamDesc{
+		{StreamName: "Watch", Handler: watch, ServerStreams: true},
+		{StreamName: "Talk", Handler: talk, ServerStreams: true, ClientStreams: true},
+	},
 	Metadata: "shop.proto",
 }
 

@@ -33,7 +33,7 @@ const usage = `target-grpc: a server of gRPC with the service shop.Catalog.
   --version
 
 Stopped by SIGTERM or SIGINT; its last line on standard output says how many calls ended with
-which status.
+which status, and how many messages the method Watch streamed.
 `
 
 var version = "dev"
@@ -51,6 +51,7 @@ type stopped struct {
 	Event    string            `json:"event"`
 	Target   string            `json:"target"`
 	Statuses map[string]uint64 `json:"statuses"`
+	Streamed uint64            `json:"streamed"`
 }
 
 // options are the command line.
@@ -147,5 +148,8 @@ func serve(options options) error {
 	case <-stop:
 	}
 	server.Stop()
-	return output.Encode(stopped{Event: "stopped", Target: "grpc", Statuses: counts.byName()})
+	return output.Encode(stopped{
+		Event: "stopped", Target: "grpc", Statuses: counts.byName(),
+		Streamed: catalog.streamed.Load(),
+	})
 }

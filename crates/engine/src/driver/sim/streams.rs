@@ -76,8 +76,8 @@ enum Happening {
     Part(u32),
     /// The server widens the windows of the connection and of a stream.
     Widen(u32, u32),
-    /// Bytes, and the status of the response that they complete.
-    Bytes(Vec<u8>, Option<u16>),
+    /// Bytes, the status of the response and the number of messages of calls that they complete.
+    Bytes(Vec<u8>, Option<u16>, u64),
     Ended(End),
 }
 
@@ -90,7 +90,7 @@ struct Open {
     status: u16,
     /// DATA frames still to be sent; none before the head.
     parts: Option<u64>,
-    /// Bytes of the message of a call that were sent.
+    /// Bytes of the messages of a call that were sent.
     said: usize,
     window: i64,
 }
@@ -117,8 +117,8 @@ pub struct Streams {
     faults: StreamFaults,
     /// What the simulated server saw.
     pub witness: Witness,
-    /// Requests are calls, and have their status in trailers.
-    has_calls: bool,
+    /// What requests are; calls have their status in trailers.
+    expect: Expect,
     agenda: Agenda<Happening>,
     lines: Vec<Line>,
     bytes: Vec<u8>,
@@ -130,11 +130,15 @@ impl Streams {
         Self {
             faults,
             witness: Witness::default(),
-            has_calls: job.tape.expect(0) == Expect::Call,
+            expect: job.tape.expect(0),
             agenda: Agenda::new(job.seed, slots, faults.stalls),
             lines: (0..slots).map(|_| Line::default()).collect(),
             bytes: Vec::new(),
         }
+    }
+
+    fn has_calls(&self) -> bool {
+        matches!(self.expect, Expect::Call | Expect::Stream)
     }
 
     fn line(&mut self, slot: SlotId) -> &mut Line {
@@ -167,7 +171,7 @@ impl Streams {
             say(&Said::Acknowledged, &mut words);
         }
         let at_ns = self.agenda.now_ns + self.agenda.between(1_000, 100_000);
-        self.deliver(slot, at_ns, &words, None);
+        self.deliver(slot, at_ns, &words, (None, &[]));
         self.line(slot).is_over = is_mute || is_other;
     }
 
@@ -272,7 +276,7 @@ impl Streams {
     fn answer(&mut self, slot: SlotId, stream: u32) {
         let faults = self.faults;
         let status = match self.agenda.strikes(faults.error_status) {
-            true if self.has_calls => {
+            true if self.has_calls() => {
                 let last = CallStatus::ALL.len() as u64 - 1;
                 CallStatus::of_code(self.agenda.between(1, last)).number()
             }
@@ -304,7 +308,7 @@ impl Streams {
         }
         if self.agenda.strikes(faults.garbage) {
             let words = b"\x00\x00\x01\x05\x00\x00\x00\x00\x01?".to_vec();
-            self.deliver(slot, now_ns, &words, None);
+            self.deliver(slot, now_ns, &words, (None, &[]));
             self.line(slot).is_over = true;
             return;
         }
@@ -317,13 +321,13 @@ impl Streams {
             self.say(slot, now_ns, &Said::Unknown { stream }, None);
         }
         let parts = match open.parts {
-            None if self.has_calls => self.call_head(slot, stream, open),
+            None if self.has_calls() => self.call_head(slot, stream, open),
             None => {
                 let parts = self.agenda.between(0, 3);
                 self.head(slot, stream, open, parts);
                 parts
             }
-            Some(parts) if self.has_calls => {
+            Some(parts) if self.has_calls() => {
                 self.call_body(slot, stream, open, parts - 1);
                 parts - 1
             }
@@ -412,18 +416,24 @@ impl Streams {
         if is_short { 0 } else { self.agenda.between(1, 3) }
     }
 
-    /// Says a part of the message of a call, and after the last its status.
+    /// Says a part of the messages of a call, and after the last its status.
     fn call_body(&mut self, slot: SlotId, stream: u32, open: Open, parts: u64) {
         let now_ns = self.agenda.now_ns;
-        let message = [&[0, 0, 0, 0, 40][..], &[b'x'; 40]].concat();
-        let rest = message.len() - open.said;
+        let (messages, ends) = messages(self.expect, stream);
+        let rest = messages.len() - open.said;
         let length = if parts == 0 { rest } else { self.agenda.between(0, rest as u64) as usize };
-        let body = &message[open.said..open.said + length];
+        let said = open.said + length;
+        let body = &messages[open.said..said];
         if let Some(open) = self.line(slot).open.get_mut(&stream) {
-            open.said += length;
+            open.said = said;
         }
         let padding = self.agenda.strikes(self.faults.odd_forms).then_some(5);
-        self.say(slot, now_ns, &Said::Body { stream, body, ends: Ends::No, padding }, None);
+        let mut words = Vec::new();
+        say(&Said::Body { stream, body, ends: Ends::No, padding }, &mut words);
+        let before = words.len() - body.len() - padding.map_or(0, usize::from);
+        let ends = ends.into_iter().filter(|end| (open.said + 1..=said).contains(end));
+        let ends: Vec<usize> = ends.map(|end| before + end - open.said).collect();
+        self.deliver(slot, now_ns, &words, (None, &ends));
         if parts == 0 {
             let call = CallStatus::of_number(open.status).unwrap_or(CallStatus::Ok);
             let code = (call as u16).to_string();
@@ -436,11 +446,18 @@ impl Streams {
     fn say(&mut self, slot: SlotId, at_ns: u64, said: &Said<'_>, completes: Option<u16>) {
         let mut words = Vec::new();
         say(said, &mut words);
-        self.deliver(slot, at_ns, &words, completes);
+        self.deliver(slot, at_ns, &words, (completes, &[]));
     }
 
-    /// Sends bytes that may complete a response, in one or more pieces, behind all before them.
-    fn deliver(&mut self, slot: SlotId, at_ns: u64, bytes: &[u8], completes: Option<u16>) {
+    /// Sends bytes that may complete a response, and messages that end in them, in one or more
+    /// pieces, behind all before them.
+    fn deliver(
+        &mut self,
+        slot: SlotId,
+        at_ns: u64,
+        bytes: &[u8],
+        (completes, ends): (Option<u16>, &[usize]),
+    ) {
         if self.line(slot).is_over {
             return;
         }
@@ -458,7 +475,11 @@ impl Streams {
             let (piece, after) = rest.split_at(length.min(rest.len() as u64) as usize);
             rest = after;
             let completes = completes.filter(|_| rest.is_empty());
-            self.agenda.arrange(at_ns, slot, Happening::Bytes(piece.to_vec(), completes));
+            let end = bytes.len() - rest.len();
+            let within = end - piece.len() + 1..=end;
+            let messages = ends.iter().filter(|end| within.contains(end)).count() as u64;
+            let happening = Happening::Bytes(piece.to_vec(), completes, messages);
+            self.agenda.arrange(at_ns, slot, happening);
             at_ns += 100;
         }
         self.line(slot).free_ns = at_ns;
@@ -565,7 +586,8 @@ impl Driver for Streams {
                 }
                 Happening::Part(stream) => self.part(slot, stream),
                 Happening::Widen(stream, more) => self.widen(slot, stream, more),
-                Happening::Bytes(bytes, completes) => {
+                Happening::Bytes(bytes, completes, messages) => {
+                    self.witness.messages += messages;
                     if let Some(status) = completes {
                         self.witness.good_responses += u64::from(status == 200);
                         self.witness.statuses.add(status, 1);
@@ -585,4 +607,18 @@ impl Driver for Streams {
     }
 
     fn release(&mut self, _buffer: Buffer) {}
+}
+
+/// The messages on a stream, with their prefixes, and where each ends. A call has one; if its reply
+/// streams, none to six of any length, some of them empty.
+fn messages(expect: Expect, stream: u32) -> (Vec<u8>, Vec<usize>) {
+    let count = if expect == Expect::Stream { stream / 2 % 7 } else { 1 };
+    let (mut all, mut ends) = (Vec::new(), Vec::new());
+    for nth in 0..count {
+        let length = if expect == Expect::Stream { (stream + 29 * nth) % 70 / 4 } else { 40 };
+        all.extend([0, 0, 0, 0, length as u8]);
+        all.extend(vec![b'x'; length as usize]);
+        ends.push(all.len());
+    }
+    (all, ends)
 }

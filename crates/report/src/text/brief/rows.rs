@@ -63,6 +63,7 @@ pub(super) fn of_levels(run: &Run) -> Vec<Row> {
 /// What is said below the latency of a point.
 fn of_point(run: &Run, point: &Point) -> Vec<Row> {
     let mut rows = responses(run, point);
+    rows.extend(messages(point));
     rows.extend(tables::targets(point).map(Row::Table));
     rows.extend(closes(run, point));
     rows.push(total(point));
@@ -321,6 +322,22 @@ fn fault_hint(point: &Point) -> Option<String> {
     let (responses, _) = point.responses();
     let first = point.samples.iter().find(|sample| sample.fault == Some(fault));
     first.filter(|_| connections as f64 >= HINT_MIN * responses as f64).and_then(samples::hint)
+}
+
+/// Messages of replies that stream.
+fn messages(point: &Point) -> Option<Row> {
+    let messages = point.messages.as_ref()?;
+    let rate = match point.standing.of(Figure::Messages).is_sound() {
+        true => per_second(messages.rate),
+        false => "not known".to_string(),
+    };
+    let each = messages.per_call.map(|each| format!("{} per call", show_count(each)));
+    let times = [("first", &messages.first_ns), ("gap", &messages.gap_ns)];
+    let times = times.into_iter().filter(|(_, of)| of.count > 0).flat_map(|(name, of)| {
+        let shown = [("p50", of.p50), ("p99", of.p99)];
+        shown.map(|(at, value_ns)| format!("{name} {at} {}", wording::ns(value_ns)))
+    });
+    Some(Row::new("Messages", listed([rate].into_iter().chain(each).chain(times))))
 }
 
 /// Responses that came before their request was out.
