@@ -25,6 +25,9 @@ pub enum Source {
     Nowhere,
 }
 
+/// The arguments of a program for a load.
+type Arguments = fn(&Load) -> Words;
+
 /// One load generator.
 pub struct Peer {
     pub name: &'static str,
@@ -38,7 +41,7 @@ pub struct Peer {
     /// Further arguments for TLS with a self-signed certificate; `None` if it cannot.
     pub tls: Option<&'static [&'static str]>,
     /// Arguments for a load of each protocol, in which `{more}` stands for the further ones.
-    pub speaks: &'static [(Protocol, fn(&Load) -> Words)],
+    pub speaks: &'static [(Protocol, Arguments)],
     /// Arguments of a second call, not charged, which prints the results of the first one.
     pub report: Option<fn(&Load) -> Words>,
     /// Reads its counts from standard output.

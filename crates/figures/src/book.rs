@@ -97,8 +97,8 @@ pub fn entry(figure: Figure) -> Option<Entry> {
             |of, _| Some(of.point.messages.as_ref()?.rate),
         ),
         Figure::PerCall => (
-            "Messages of replies that stream, per call of the window, whole or not; in a mix, of all \
-             methods.",
+            "Messages of replies that stream, per call of the window, whole or not; in a mix, of \
+             all methods.",
             |of, _| of.point.messages.as_ref()?.per_call,
         ),
         Figure::Bytes => ("Bytes of complete responses: head, framing and body.", |of, _| {

@@ -633,8 +633,8 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "Of calls of gRPC whose method streams its replies; absent without any. arrived and rate: \
          whole messages that arrived in the window, whenever their call was made; received: those \
          of the calls of the window, until the end of the drain; per_call: the same for each call \
-         of the window, in a mix of all methods. The main rate and all other figures count calls: one is complete when its \
-         status came, behind its last message.",
+         of the window, in a mix of all methods. The main rate and all other figures count calls: \
+         one is complete when its status came, behind its last message.",
     ),
     (
         "points[].messages.first_ns",
