@@ -156,7 +156,7 @@ impl CpuSeries {
 /// A thread that was not there before started at zero inside the window. One that used more time
 /// than has passed is older, and a reading missed it: when it ran is not known.
 pub(crate) fn is_older(thread: &ThreadTimes, passed_ns: f64) -> bool {
-    (thread.run_ns + thread.wait_ns) as f64 > 1.1 * passed_ns
+    thread.run_ns as f64 + thread.wait_ns as f64 > 1.1 * passed_ns
 }
 
 /// CPUs that the threads of a process used. Not known if none of them was left at the last reading

@@ -308,12 +308,13 @@ fn packets(side: &Side<'_>, data: &Data) -> Picked {
     let has_limit = packets_limit(side).is_some();
     let all = |link: &Interface| {
         let name = &link.name;
-        let both = (link.rx_packets + link.tx_packets) as f64;
+        // As floats: the numbers of a stored run may be any.
+        let both = link.rx_packets as f64 + link.tx_packets as f64;
         let both = has_limit.then(|| (format!("{name} both directions"), both));
         let each = [
             (format!("{name} received"), link.rx_packets as f64),
             (format!("{name} sent"), link.tx_packets as f64),
-            (format!("{name} dropped"), (link.rx_dropped + link.tx_dropped) as f64),
+            (format!("{name} dropped"), link.rx_dropped as f64 + link.tx_dropped as f64),
         ];
         both.into_iter().chain(each)
     };
