@@ -8,8 +8,8 @@
 //!
 //! Our windows are as large as the protocol allows, so they hold nothing up. The windows of the
 //! peer hold back the rest of a body, which leaves as they open. A peer that breaks a rule costs
-//! the connection, and is told why in the last frame; one that breaks a rule without effect on what
-//! follows is forgiven.
+//! the connection, and our last frame says why (GOAWAY); one that breaks a rule without effect on
+//! what follows is forgiven.
 //!
 //! Left out on purpose: pushes, which we forbid; priorities, which the RFC has withdrawn; and the
 //! upgrade from HTTP/1.1, which it has withdrawn as well.

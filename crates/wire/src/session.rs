@@ -89,7 +89,7 @@ pub trait Session: Sized {
     /// Gives up a request; what must be sent for it is owed. Its place is free afterwards.
     fn cancel(&mut self, _place: u32) {}
 
-    /// Appends what the peer is told before its connection is closed: what is due, and why. It may
+    /// Appends our last words on a connection that we close: what is due, and why we close it. It may
     /// be asked for after an error, and nothing else after it.
     fn farewell(&mut self, _output: &mut Vec<u8>) {}
 

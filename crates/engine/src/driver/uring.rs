@@ -12,6 +12,9 @@
 //!
 //! Hot: runs for every request.
 
+mod buffers;
+
+use self::buffers::{BUFFER_GROUP, BUFFERS_MIN, SharedBuffers};
 use super::backlog::{Backlog, Took};
 use super::{Ahead, Buffer, Driver, End, Event, SendBytes, Sending, SlotId};
 use crate::sys::{self, RawRoute};
@@ -23,7 +26,6 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use wire::tape::Tape;
@@ -43,13 +45,6 @@ const RUN_AT_ONCE: usize = 10;
 /// the wait for responses early: a second system call per request. 16 KiB is the smallest send
 /// buffer that Linux starts with, see tcp_wmem in tcp(7).
 const QUIET_BYTES_MAX: usize = 16 * 1024;
-/// Size of a shared receive buffer, bytes.
-const BUFFER_BYTES: usize = 16 * 1024;
-/// Shared receive buffers: as many as connections, within these bounds, and a power of two. Few
-/// stay in the cache; with many, fewer receives end for lack of a buffer.
-const BUFFERS_MIN: u16 = 128;
-const BUFFERS_MAX: u16 = 512;
-const BUFFER_GROUP: u16 = 0;
 /// Waits shorter than this get their own timeout; longer ones share an armed timer, which saves the
 /// kernel setting and cancelling one per wait.
 const OWN_TIMEOUT_NS: u64 = 2_000_000;
@@ -199,8 +194,8 @@ impl Uring {
         }
         let submitter = ring.submitter();
         while_scarce(|| submitter.register_files_sparse(slots.max(1)))?;
-        let count = slots.next_power_of_two().clamp(BUFFERS_MIN.into(), BUFFERS_MAX.into());
-        let buffers = while_scarce(|| SharedBuffers::new(&submitter, count as u16))?;
+        let count = buffers::count_for(slots);
+        let buffers = while_scarce(|| SharedBuffers::new(&submitter, count))?;
         let closed = || Connection {
             link: TableSlot::None,
             socket: None,
@@ -747,98 +742,6 @@ fn timespec(ns: u64) -> Timespec {
     Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32)
 }
 
-/// Receive buffers the kernel picks from, and the ring that tells it which are free.
-struct SharedBuffers {
-    entries: Mapping,
-    memory: Mapping,
-    /// How many; a power of two.
-    count: u16,
-    tail: u16,
-}
-
-impl SharedBuffers {
-    fn new(submitter: &io_uring::Submitter<'_>, count: u16) -> io::Result<Self> {
-        let entries = Mapping::new(usize::from(count) * size_of::<Entry>())?;
-        let memory = Mapping::new(usize::from(count) * BUFFER_BYTES)?;
-        // SAFETY: the mapping is page aligned, large enough, and outlives all operations of the
-        // ring, which end before it is unmapped.
-        unsafe {
-            let start = entries.start as u64;
-            submitter.register_buf_ring_with_flags(start, count, BUFFER_GROUP, 0)?;
-        }
-        let mut buffers = Self { entries, memory, count, tail: 0 };
-        for id in 0..count {
-            buffers.release(id);
-        }
-        Ok(buffers)
-    }
-
-    #[inline]
-    fn bytes(&self, buffer: Buffer) -> &[u8] {
-        let length = buffer.length as usize;
-        assert!(buffer.id < self.count && length <= BUFFER_BYTES);
-        // SAFETY: in bounds as asserted, and the kernel does not write to a buffer between its
-        // completion and its release.
-        unsafe {
-            let start = self.memory.start.add(usize::from(buffer.id) * BUFFER_BYTES);
-            std::slice::from_raw_parts(start, length)
-        }
-    }
-
-    /// Keeps the memory mapped when this is dropped.
-    fn leak(&mut self) {
-        (self.entries.length, self.memory.length) = (0, 0);
-    }
-
-    #[inline]
-    fn release(&mut self, id: u16) {
-        assert!(id < self.count);
-        let entries = self.entries.start.cast::<Entry>();
-        // SAFETY: the index is masked to the ring, the entry belongs to us until the tail moves,
-        // and the tail is only written here.
-        unsafe {
-            let entry = &mut *entries.add(usize::from(self.tail & (self.count - 1)));
-            entry.set_addr(self.memory.start.add(usize::from(id) * BUFFER_BYTES) as u64);
-            entry.set_len(BUFFER_BYTES as u32);
-            entry.set_bid(id);
-            self.tail = self.tail.wrapping_add(1);
-            let tail = Entry::tail(entries).cast_mut().cast::<AtomicU16>();
-            (*tail).store(self.tail, Ordering::Release);
-        }
-    }
-}
-
-use io_uring::types::BufRingEntry as Entry;
-
-/// Anonymous memory, page aligned.
-struct Mapping {
-    start: *mut u8,
-    length: usize,
-}
-
-impl Mapping {
-    fn new(length: usize) -> io::Result<Self> {
-        let (protection, flags) =
-            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self { start: start.cast(), length })
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        if self.length == 0 {
-            return;
-        }
-        // SAFETY: the mapping was made by `new` and nothing refers to it any more.
-        unsafe { libc::munmap(self.start.cast(), self.length) };
-    }
-}
-
 /// Tries again for half a second where the kernel has no pages: those of files have to be written
 /// first, and it does not wait for that (`io_region_allocate_pages`, io_uring/memmap.c).
 // Cold: before a run.
@@ -858,16 +761,18 @@ fn while_scarce<T>(mut make: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 // Cold: once before a run.
 pub fn check() -> Result<(), String> {
     let reason = |what: &str, error: io::Error| format!("{what}: {error}");
-    let ring: IoUring = IoUring::builder()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .setup_taskrun_flag()
-        .setup_submit_all()
-        .build(8)
-        .map_err(|error| reason("io_uring_setup", error))?;
+    let make = || -> io::Result<IoUring> {
+        IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .setup_submit_all()
+            .build(8)
+    };
+    let ring = while_scarce(make).map_err(|error| reason("io_uring_setup", error))?;
     let submitter = ring.submitter();
     submitter.register_files_sparse(1).map_err(|error| reason("registered files", error))?;
-    SharedBuffers::new(&submitter, BUFFERS_MIN)
+    while_scarce(|| SharedBuffers::new(&submitter, BUFFERS_MIN))
         .map(drop)
         .map_err(|error| reason("buffer rings", error))
 }

@@ -402,10 +402,10 @@ fn a_server_that_does_not_greet_is_a_failed_attempt() {
     }
 }
 
-/// A server that breaks a rule, says nothing in time, or speaks HTTP/1.1 is told why it is left,
+/// The generator says why it leaves a server that breaks a rule, is silent, or speaks HTTP/1.1,
 /// once, where nothing is on its way to it.
 #[test]
-fn a_server_is_told_why_it_is_left() {
+fn the_generator_says_why_it_leaves_a_server() {
     let of = |faults, code| {
         let level = Level { warmup_ns: 0, drain_ns: 60 * MS, ..level(3, 4) };
         let account = run(9, level, faults);

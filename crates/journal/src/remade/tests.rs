@@ -1,8 +1,8 @@
 //! Entries that cannot be recomputed, and which differences count as the same.
 
 use super::*;
-use crate::Journal;
 use crate::fixture::{Folder, entry, experiment, finding, measured, of_rate};
+use crate::{Journal, run_archive};
 use model::histogram::Summary;
 use model::run::Run;
 
@@ -94,6 +94,35 @@ fn an_experiment_that_did_not_end_has_no_figures_to_compare() {
     for line in made.figures.iter().chain(&made.findings) {
         assert_eq!(why(line), "the experiment did not end", "{}", line.about);
     }
+}
+
+/// An archive with fewer digits is compared with as many as it has.
+#[test]
+fn figures_of_a_rounded_archive_are_compared_less_closely() {
+    let folder = Folder::new("remade-rounded");
+    let journal = Journal::open_or_make(&folder.0).unwrap();
+    let of = experiment(vec![measured("a", 1)]);
+    let entry = entry(&journal, "a", "", Some(of.clone()));
+    let result = entry.path.join("results").join(&of.id);
+    let (record, readings) = (crate::fixture::record(100.0), crate::fixture::readings());
+    let run = Run { record, readings, server_readings: vec![], latencies: vec![] };
+    let observed = judge::rejudge::observed(&run.record, observe::Raw::from(&run));
+    let kept = run_archive::ToKeep {
+        about: "a".to_string(),
+        name: "a-1".to_string(),
+        record: run.record,
+        latencies: None,
+        observed: Ok(observed),
+    };
+    std::fs::remove_dir_all(result.join("runs")).unwrap();
+    let path = result.join(run_archive::FILE);
+    let same_within = |made: run_archive::Made| {
+        std::fs::write(&path, made.bytes).unwrap();
+        of_result(&entry, &of.id).unwrap().same_within
+    };
+    let kept = [kept];
+    assert_eq!(same_within(run_archive::make(&path, &kept).unwrap()), SAME_WITHIN);
+    assert_eq!(same_within(run_archive::make_rounded(&path, &kept).unwrap()), ROUNDED_WITHIN);
 }
 
 #[test]
