@@ -1,7 +1,7 @@
 //! The next step: the commands that would settle an undecided verdict.
 
 use crate::case::Case;
-use model::load::{Question, Request, Trial};
+use model::load::{HttpChoice, Question, Request, Trial};
 use model::route::Address;
 use model::run::{Point, TargetResult};
 use model::step::Step;
@@ -78,7 +78,8 @@ fn watch_the_server(case: &Case<'_>) -> &'static str {
 }
 
 /// The command that shows one response to what failed: a stream that was refused, else a request
-/// of the target of a mix that failed most often.
+/// of the target of a mix that failed most often. curl makes no calls: of these it shows what the
+/// method takes.
 pub(crate) fn look_at(option: &str, trial: &Trial, points: &[Point]) -> String {
     let refused = points.iter().filter_map(|point| point.events());
     let has_no_stream = { refused }.any(|events| events.subscribers.accepted == 0);
@@ -103,11 +104,18 @@ pub(crate) fn look_at(option: &str, trial: &Trial, points: &[Point]) -> String {
     } else {
         secret::text(&format!("{base}{}", request.path))
     };
+    if request.is_call() {
+        let words = ["ceiling", "grpc", "describe", base, request.path.trim_start_matches('/')];
+        return shell::line(&words.map(str::to_string));
+    }
+    // By itself curl speaks HTTP/2 only over TLS.
+    let is_plain = trial.manner.http == HttpChoice::Two && base.starts_with("http:");
+    let version: &[&str] = if is_plain { &["--http2-prior-knowledge"] } else { &[] };
     let method: &[&str] = match request.method.as_str() {
         "GET" => &[],
         "HEAD" => &["-I"],
         method => &["-X", method],
     };
-    let words = [&["curl", option], method, &[&url]].concat();
+    let words = [&["curl", option], version, method, &[&url]].concat();
     shell::line(&words.into_iter().map(str::to_string).collect::<Vec<_>>())
 }

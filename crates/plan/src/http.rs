@@ -29,9 +29,7 @@ pub fn choice(options: &Options, url: &Url, shape: &Shape) -> Result<HttpChoice,
         return Err(Usage(format!("{typed}: a tcp URL is for bare connections; use an http URL")));
     }
     match obstacle(options, url, shape) {
-        Some((what, way_out)) => {
-            Err(Usage(format!("{typed}: {what} not possible with HTTP/2 yet; {way_out}")))
-        }
+        Some((what, way_out)) => Err(Usage(format!("{typed}: {what} not possible yet; {way_out}"))),
         None => Ok(choice),
     }
 }
@@ -42,7 +40,7 @@ fn obstacle(options: &Options, url: &Url, shape: &Shape) -> Option<(&'static str
     let rules = [
         (
             shape.question == Question::Fanout && url.scheme.is_grpc(),
-            "this command is",
+            "a fan-out of calls is",
             "ceiling load, ramp, find and churn make calls",
         ),
         (

@@ -89,8 +89,8 @@ pub trait Session: Sized {
     /// Gives up a request; what must be sent for it is owed. Its place is free afterwards.
     fn cancel(&mut self, _place: u32) {}
 
-    /// Appends our last words on a connection that we close: what is due, and why we close it. It may
-    /// be asked for after an error, and nothing else after it.
+    /// Appends our last words on a connection that we close: what is due, and why we close it. It
+    /// may be asked for after an error, and nothing else after it.
     fn farewell(&mut self, _output: &mut Vec<u8>) {}
 
     /// Requests of which a part waits for a window of the peer.

@@ -335,7 +335,11 @@ fn what_cannot_be_called_is_said() {
         assert_eq!(said.stderr.trim_end().lines().count(), 1, "{}", said.stderr);
     }
     let fanned = run(&["fanout", &of("/shop.Catalog/Read"), "-c", "2"]);
-    assert!(fanned.stderr.contains("not possible with HTTP/2"), "{}", fanned.stderr);
+    assert!(
+        fanned.stderr.contains("gRPC: a fan-out of calls is not possible"),
+        "{}",
+        fanned.stderr
+    );
 }
 
 /// Each of its bytes comes in time, and the answer never does.

@@ -4,6 +4,7 @@ use super::*;
 use crate::fixture::Fixture;
 use model::figure::Figure;
 use model::histogram::Summary;
+use model::load::HttpChoice;
 use model::run::Residence;
 use model::standing::Standing;
 use model::wall::Side;
@@ -568,6 +569,26 @@ fn no_wall_is_looked_for_where_every_response_failed() {
     assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
     assert!(verdict.name.contains("every response failed"), "{}", verdict.name);
     assert!(verdict.next[0].text().starts_with("curl -v http"), "{:?}", verdict.next);
+}
+
+/// What is proposed speaks to the server as the load does.
+#[test]
+fn a_response_over_http2_and_a_call_are_looked_at_in_their_own_way() {
+    let mut fixture = Fixture::good();
+    fixture.point.requests.failed = fixture.point.requests.completed;
+    fixture.point.requests.completed = 0;
+    fixture.point.rate = 0.0;
+    fixture.point.status = BTreeMap::from([("4xx".to_string(), 10)]);
+    fixture.trial.manner.http = HttpChoice::Two;
+    let next = judged_as(&fixture, Outcome::Complete).next;
+    assert!(next[0].text().starts_with("curl -v --http2-prior-knowledge http:"), "{next:?}");
+    fixture.trial.url = "grpc://127.0.0.1:9000/shop.Catalog/Read".to_string();
+    let request = &mut fixture.trial.requests[0];
+    request.path = "/shop.Catalog/Read".to_string();
+    request.headers.push(("content-type".to_string(), "application/grpc".to_string()));
+    let next = judged_as(&fixture, Outcome::Complete).next;
+    let words = "ceiling grpc describe grpc://127.0.0.1:9000 shop.Catalog/Read";
+    assert_eq!(next[0].text(), words);
 }
 
 #[test]
