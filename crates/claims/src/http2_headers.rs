@@ -28,7 +28,8 @@ const NAMES: [&str; 10] = [
 const VALUES: [&str; 8] =
     ["", "200", "5", "0123456789", "a value with spaces", "5x", "none\r\nof: this", "\u{e9}\u{e8}"];
 
-/// Appends an integer after a pattern of so many bits (RFC 7541 section 5.1).
+/// Appends an integer after a pattern of so many bits (RFC 7541 section 5.1). It is not that of our
+/// own encoder, so that no fault of that is on both sides.
 fn put_integer(value: usize, pattern: u8, prefix_bits: u32, block: &mut Vec<u8>) {
     let mask = (1 << prefix_bits) - 1;
     if value < mask {

@@ -327,6 +327,10 @@ pub(crate) mod tests {
         let arrivals = Spacing::Fixed;
         open.levels[0].arrival = Arrival::Open { curve: Curve::constant(500.0), arrivals };
         assert_eq!(Ask::of(&open, FOLDER).unwrap().rate, Some(500.0));
+        let mut calls = trial();
+        let kind = ("content-type".to_string(), "application/grpc".to_string());
+        calls.requests[0].headers.push(kind);
+        assert!(Ask::of(&calls, FOLDER).unwrap().is_call);
     }
 
     #[test]
