@@ -232,7 +232,8 @@ impl EntryFolder {
         }
         let windows_ns = rejudge::windows(&run.record);
         let far = far.iter().flat_map(|far| far.since(0));
-        let observed = Observed::in_windows(&run.record, &windows_ns, near.since(0), far);
+        let (host, target) = (&run.record.host, &run.record.target);
+        let observed = Observed::in_windows(host, target, &windows_ns, near.since(0), far);
         observed.map_err(|error| error.to_string())
     }
 

@@ -465,6 +465,7 @@ impl<'a> Follower<'a> {
         drop(crew);
         drop(audience);
         watch.stop();
+        run.observe_again(&watch);
         if let Some(failure) = watch.failure() {
             let text = format!("raw readings are missing from the end: {failure}");
             run.notice(text, &mut |event| tell(AgentReport::Event(&event)));

@@ -289,6 +289,25 @@ impl<'a> RunBuilder<'a> {
         Observed::of_both(near, far, &self.host, &self.target)
     }
 
+    /// Judges every point from all readings and by the last estimate of the other clock, as whoever
+    /// judges the kept run again: some arrive, and the estimate goes on, after a level has ended.
+    pub(crate) fn observe_again(&mut self, watch: &Watch<'_>) {
+        self.update_probe(watch);
+        let windows_ns: Vec<_> = self.points.iter().map(|point| point.window_ns).collect();
+        // What cannot be read back is missing in the kept run too, and a notice says so.
+        let Ok(observed) = watch.observed(&self.host, &self.target, &windows_ns) else { return };
+        let judged = |(point, of)| judge_point(self.context(), Point::clone(point), of);
+        self.points = self.points.iter().zip(&observed).map(judged).collect();
+        self.observed = observed;
+    }
+
+    /// What was observed in a window of a run that has ended.
+    pub(crate) fn observed_at_end(&mut self, watch: &Watch<'_>, window_ns: (u64, u64)) -> Observed {
+        self.update_probe(watch);
+        let observed = watch.observed(&self.host, &self.target, &[window_ns]);
+        observed.ok().and_then(|mut all| all.pop()).unwrap_or_default()
+    }
+
     /// Copies the clock offset, and whether the probe was lost; the visit in which that happened
     /// has reported it.
     pub(crate) fn update_probe(&mut self, watch: &Watch<'_>) {

@@ -109,7 +109,7 @@ pub fn run_in(
         confirm::run(&mut run, &mut watch, stop, notify);
     }
     watch.stop();
-    run.update_probe(&watch);
+    run.observe_again(&watch);
     if let Some(failure) = watch.failure() {
         run.notice(format!("raw readings are missing from the end: {failure}"), notify);
     }

@@ -70,9 +70,8 @@ pub(crate) fn run(
     await_far(&mut watch, window_ns);
     watch.look();
     watch.take();
-    let observed = run.observe(&watch, window_ns);
     watch.stop();
-    run.update_probe(&watch);
+    let observed = run.observed_at_end(&watch, window_ns);
     if stop.load(Ordering::Relaxed) {
         run.outcome = Outcome::Interrupted;
         return Ok(run.finish(command, started_at));

@@ -8,11 +8,12 @@ use crate::drift::DriftWatch;
 use crate::fanout::Calendar;
 use crate::hosts_now::RecentHosts;
 use crate::setting::Model;
-use judge::observe::Window;
-use model::facts::ClockOffset;
+use judge::observe::{Observed, Window, reach_end};
+use model::facts::{ClockOffset, HostFacts};
 use model::host_now::HostNow;
 use model::order::OrderBy as _;
 use model::reading::{Data, Reading};
+use model::run::Target;
 use probe::Sampler;
 use remote::{Far, WallZero};
 use std::collections::VecDeque;
@@ -20,10 +21,6 @@ use store::{Readings, ReadingsPart, StoreError};
 
 /// How long a reading counts as recent, nanoseconds.
 const RECENT_NS: u64 = 400_000_000;
-/// The far readings of a window reach its end when the last is within a tenth of the window of that
-/// end. Of three periods one reading may be lost and one late, so the limit is at least a little
-/// more than that; it is at most a second. Nanoseconds.
-const REACHES_NS: (u64, u64) = (400_000_000, 1_000_000_000);
 
 /// The logs of a run's raw readings, each in the times of its host.
 #[derive(Debug)]
@@ -276,6 +273,19 @@ impl<'a> Watch<'a> {
         Some(if reaches_end { inside.collect() } else { Vec::new() })
     }
 
+    /// What was observed in windows of any level, by all readings that have arrived since then and
+    /// by the clock as it is known now.
+    pub(crate) fn observed(
+        &self,
+        host: &HostFacts,
+        target: &Target,
+        windows_ns: &[(u64, u64)],
+    ) -> Result<Vec<Observed>, StoreError> {
+        let near = self.near.log.since(0);
+        let far = self.far.iter().flat_map(|far| far.road.log.since(0));
+        Observed::in_windows(host, target, windows_ns, near, far)
+    }
+
     /// Connections that waited to be accepted in all queues of the port, with the instant of each
     /// reading, monotonic nanoseconds of this host.
     pub fn accept_queues(&self, span_ns: (u64, u64)) -> Vec<(u64, u64)> {
@@ -325,16 +335,10 @@ pub fn lost_notice(why: &str) -> String {
     format!("the probe on the server's host was lost: {why}; the run goes on without it")
 }
 
-/// How close to the end of a window the last far reading must be.
-fn reach_ns(window_ns: u64) -> u64 {
-    (window_ns / 10).clamp(REACHES_NS.0, REACHES_NS.1).min(window_ns)
-}
-
 impl FarWatch<'_> {
     /// Whether the readings reach the end of a window of ours.
     fn reaches_end(&self, window_ns: (u64, u64)) -> bool {
-        let reach_ns = reach_ns(window_ns.1.saturating_sub(window_ns.0));
-        self.last_ns.saturating_add(reach_ns) >= self.clock.carry(window_ns).1
+        reach_end(self.clock.carry(window_ns), self.last_ns)
     }
 
     /// Whether something is changed there that was not looked at since a window of ours began.
@@ -416,13 +420,5 @@ mod tests {
         assert!(far.lacks_look(second));
         far.write(&[look(second.1 + 1)]);
         assert!(!far.lacks_look(second), "what happened until then shows in it");
-    }
-
-    #[test]
-    fn what_may_be_missing_is_a_tenth_and_at_most_a_second() {
-        let reaches = [(300, 300), (1000, 400), (5000, 500), (10_000, 1000), (60_000, 1000)];
-        for (window_ms, reach_ms) in reaches {
-            assert_eq!(reach_ns(window_ms * NS_PER_MS), reach_ms * NS_PER_MS, "{window_ms} ms");
-        }
     }
 }

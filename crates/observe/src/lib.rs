@@ -33,4 +33,4 @@ pub use observed::{Observed, QueuePeak, TuningSeen};
 pub use server::{DoingShares, DownstreamUse, SocketCensus};
 pub use threads::{Process, ThreadShare};
 pub use timeline::{Clocked, Line, Place, ThreadKey, Timeline};
-pub use window::{Raw, Window};
+pub use window::{Raw, Window, reach_end};

@@ -2,8 +2,14 @@
 
 use crate::observed::Observed;
 use crate::tracked::Tracked;
+use model::facts::HostFacts;
 use model::reading::{Data, Reading, TuningNow};
-use model::run::{Point, Record, Run};
+use model::run::{Point, Record, Run, Target};
+
+/// The far readings of a window reach its end when the last is within a tenth of the window of that
+/// end. Of three periods one reading may be lost and one late, so the limit is at least a little
+/// more than that; it is at most a second. Nanoseconds.
+const REACHES_NS: (u64, u64) = (400_000_000, 1_000_000_000);
 
 /// The raw readings of a run, each in time order by the clock of its own host.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,8 +51,11 @@ impl<'a> Raw<'a> {
     /// What was observed in any window, monotonic nanoseconds of the generator's host.
     pub fn observed_in(self, record: &Record, window_ns: (u64, u64)) -> Observed {
         let near = inside(self.near, window_ns).cloned();
-        let probe = record.target.probe.as_ref();
-        let far = probe.map(|probe| inside(self.far, probe.clock.carry(window_ns)).cloned());
+        let last_ns = self.far.iter().map(|reading| reading.end_ns).max().unwrap_or(0);
+        let far = record.target.probe.as_ref().map(|probe| {
+            let carried = probe.clock.carry(window_ns);
+            inside(self.far, carried).filter(move |_| reach_end(carried, last_ns)).cloned()
+        });
         Observed::of_both(near, far, &record.host, &record.target)
     }
 }
@@ -56,42 +65,62 @@ impl Observed {
     /// hosts. The readings of each host are taken in one after the other in time order, so their
     /// number does not matter.
     pub fn in_windows<E>(
-        record: &Record,
+        host: &HostFacts,
+        target: &Target,
         windows_ns: &[(u64, u64)],
         near: impl IntoIterator<Item = Result<Reading, E>>,
         far: impl IntoIterator<Item = Result<Reading, E>>,
     ) -> Result<Vec<Self>, E> {
-        let near = each(near, windows_ns, record.host.clock_tick_ns)?;
-        let far: Vec<Option<Self>> = match &record.target.probe {
+        let (near, _) = each(near, windows_ns, host.clock_tick_ns)?;
+        let far: Vec<Option<Self>> = match &target.probe {
             None => near.iter().map(|_| None).collect(),
             Some(probe) => {
                 let carried: Vec<_> =
                     windows_ns.iter().map(|one| probe.clock.carry(*one)).collect();
-                each(far, &carried, probe.host.clock_tick_ns)?.into_iter().map(Some).collect()
+                let (far, last_ns) = each(far, &carried, probe.host.clock_tick_ns)?;
+                let whole = far.into_iter().zip(carried).map(|(observed, carried)| {
+                    Some(if reach_end(carried, last_ns) { observed } else { Self::default() })
+                });
+                whole.collect()
             }
         };
         let both = near.into_iter().zip(far);
-        Ok(both.map(|(near, far)| near.beside(far, &record.target)).collect())
+        Ok(both.map(|(near, far)| near.beside(far, target)).collect())
     }
 }
 
-/// What the readings of one host say about each window, in times of that host.
+/// What the readings of one host say about each window, in times of that host, and the end of its
+/// last reading.
 fn each<E>(
     readings: impl IntoIterator<Item = Result<Reading, E>>,
     windows_ns: &[(u64, u64)],
     clock_tick_ns: u64,
-) -> Result<Vec<Observed>, E> {
+) -> Result<(Vec<Observed>, u64), E> {
     let new = |one: &(u64, u64)| (Window::new(*one), Tracked::default());
     let mut all: Vec<_> = windows_ns.iter().map(new).collect();
+    let mut last_ns = 0;
     for reading in readings {
         let reading = reading?;
+        last_ns = last_ns.max(reading.end_ns);
         for (window, seen) in &mut all {
             if window.has(&reading) {
                 seen.add(reading.clone());
             }
         }
     }
-    Ok(all.into_iter().map(|(_, seen)| seen.finish(clock_tick_ns)).collect())
+    Ok((all.into_iter().map(|(_, seen)| seen.finish(clock_tick_ns)).collect(), last_ns))
+}
+
+/// Whether the readings of the server's host, the last of which ended at this time, reach the end
+/// of a window, all in times of that host: else what is missing may matter, and the window has
+/// none.
+pub fn reach_end(window_ns: (u64, u64), last_ns: u64) -> bool {
+    last_ns.saturating_add(reach_ns(window_ns.1.saturating_sub(window_ns.0))) >= window_ns.1
+}
+
+/// How close to the end of a window the last reading must be.
+fn reach_ns(window_ns: u64) -> u64 {
+    (window_ns / 10).clamp(REACHES_NS.0, REACHES_NS.1).min(window_ns)
 }
 
 fn inside(readings: &[Reading], window_ns: (u64, u64)) -> impl Iterator<Item = &Reading> {
@@ -143,6 +172,7 @@ fn is_look(reading: &Reading) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::units::NS_PER_MS;
 
     #[test]
     fn looks_count_until_the_first_that_begins_when_the_window_is_over() {
@@ -159,5 +189,13 @@ mod tests {
         // None in the window, as on a host that had no time for it: the next one counts.
         let late = [look(90), look(250), look(300)];
         assert_eq!(inside(&late, (100, 200)).map(|one| one.begin_ns).collect::<Vec<_>>(), [250]);
+    }
+
+    #[test]
+    fn what_may_be_missing_is_a_tenth_and_at_most_a_second() {
+        let reaches = [(300, 300), (1000, 400), (5000, 500), (10_000, 1000), (60_000, 1000)];
+        for (window_ms, reach_ms) in reaches {
+            assert_eq!(reach_ns(window_ms * NS_PER_MS), reach_ms * NS_PER_MS, "{window_ms} ms");
+        }
     }
 }

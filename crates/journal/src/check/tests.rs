@@ -6,8 +6,10 @@ use crate::{Journal, World};
 use judge::rejudge;
 use model::facts::{ClockOffset, FarHost, Privilege};
 use model::reading::{Data, Reading};
-use observe::Raw;
+use model::run::Record;
+use observe::{Observed, Raw};
 use std::fs;
+use std::slice;
 
 /// The kinds of all remarks on one entry, except those on runs, which have no readings here.
 fn kinds(journal: &Journal, name: &str) -> Vec<Kind> {
@@ -222,8 +224,8 @@ fn added_runs_are_judged_again_when_the_named_result_is_missing() {
     assert_eq!(remarks.iter().filter(is_of_run).count(), 1, "{remarks:?}");
 }
 
-#[test]
-fn without_the_readings_of_the_server_a_run_is_not_judged_again() {
+/// That record, with its server on another host.
+fn far_record() -> Record {
     let mut record = record(100.0);
     record.target.probe = Some(FarHost {
         address: "10.0.0.2:9417".to_string(),
@@ -233,6 +235,37 @@ fn without_the_readings_of_the_server_a_run_is_not_judged_again() {
         clock: ClockOffset { offset_ns: 0, error_ns: 1_000, round_trips: 9 },
         lost: None,
     });
+    record
+}
+
+#[test]
+fn far_readings_that_end_before_a_window_say_nothing_about_it_however_they_are_read() {
+    let (record, all) = (far_record(), readings());
+    let window_ns = record.points[0].window_ns;
+    let far_of = |far: &[Reading]| {
+        let whole = Raw { near: &all, far }.observed_in(&record, window_ns);
+        let (near, far) = (all.iter().cloned().map(Ok), far.iter().cloned().map(Ok));
+        let Ok::<_, ()>(one_by_one) =
+            Observed::in_windows(&record.host, &record.target, &[window_ns], near, far)
+        else {
+            panic!("no reading fails")
+        };
+        assert_eq!(one_by_one, slice::from_ref(&whole));
+        *whole.far.expect("a probe is there")
+    };
+    assert!(far_of(&all).cpus.is_some());
+    let middle_ns = window_ns.0.midpoint(window_ns.1);
+    let mut early = all.clone();
+    for late in early.iter_mut().filter(|one| one.end_ns > middle_ns) {
+        (late.begin_ns, late.end_ns) = (middle_ns, middle_ns);
+    }
+    assert!(Observed::of(early.iter().cloned(), 1).cpus.is_some());
+    assert_eq!(far_of(&early), Observed::default());
+}
+
+#[test]
+fn without_the_readings_of_the_server_a_run_is_not_judged_again() {
+    let record = far_record();
     let (readings, latencies) = (readings(), vec![]);
     let server_readings = readings.clone();
     let run = model::run::Run { record, readings, server_readings, latencies };
