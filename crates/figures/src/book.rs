@@ -235,6 +235,7 @@ fn of_host(of: OfHost) -> &'static str {
              times the sum of its squares. 100 % where all used the same, 1/n where one used all. \
              A parent that hardly works does not count. Absent for a single process."
         }
+        OfHost::Threads => "Threads of the server's processes at the last read of the window.",
     }
 }
 

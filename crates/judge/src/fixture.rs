@@ -322,6 +322,7 @@ pub fn host() -> HostFacts {
         hostname: "lab".to_string(),
         kernel: "6.18".to_string(),
         arch: "x86_64".to_string(),
+        machine: None,
         cpu_model: None,
         cpus_online: vec![0, 1],
         cpus_allowed: vec![0, 1],

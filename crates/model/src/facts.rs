@@ -139,6 +139,10 @@ pub struct HostFacts {
     pub kernel: String,
     /// Machine architecture.
     pub arch: String,
+    /// Vendor and product as the firmware names them: of a cloud its type of instance, for example
+    /// `Amazon EC2 c6i.8xlarge`. Absent where the firmware says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// CPU model name.
     pub cpu_model: Option<String>,
     /// CPUs online.

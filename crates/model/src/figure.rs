@@ -160,6 +160,8 @@ crate::named! {
         Throttled = "throttled",
         /// How evenly the processes of the side used the CPUs.
         Fairness = "fairness",
+        /// Threads of the processes of the side.
+        Threads = "threads",
     }
     /// Its key, without the side.
     fn key;
@@ -172,7 +174,8 @@ impl OfHost {
             self,
             Self::AcceptQueue | Self::AcceptOverflows | Self::SynDrops | Self::ListenDrops
         );
-        let is_of_server = is_of_listeners || matches!(self, Self::Memory | Self::Fairness);
+        let is_of_processes = matches!(self, Self::Memory | Self::Fairness | Self::Threads);
+        let is_of_server = is_of_listeners || is_of_processes;
         whose == Whose::Server || !is_of_server
     }
 
@@ -213,6 +216,7 @@ impl OfHost {
             Self::Memory => less(["server memory"; 2], Unit::Bytes),
             Self::Throttled => less(["client throttled", "server throttled"], Unit::Share),
             Self::Fairness => (["fairness of server processes"; 2], Unit::Share, Some(More)),
+            Self::Threads => (["server threads"; 2], Unit::Count, None),
         }
     }
 }

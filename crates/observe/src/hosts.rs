@@ -101,6 +101,7 @@ impl<'a> SideHost<'a> {
                 shares.max_by(f64::total_cmp)
             }
             OfHost::Fairness => self.fairness(),
+            OfHost::Threads => Some(seen.server_threads.as_ref()?.len() as f64),
         }
     }
 
@@ -301,6 +302,7 @@ mod tests {
             (OfHost::Throttled, 0.25),
             // (1 + 3)^2 / (2 * (1 + 9))
             (OfHost::Fairness, 0.8),
+            (OfHost::Threads, 3.0),
         ];
         let figures = far.figures();
         for (of, value) in expected {

@@ -11,6 +11,7 @@ use crate::{accounting, limits, namespace, nic, sysctl};
 use model::facts::{CpuAccounting, HostFacts, Unreadable};
 use model::root::Root;
 use model::units::NS_PER_S;
+use std::fs;
 use std::path::Path;
 
 /// Collects facts, and what could not be read.
@@ -49,6 +50,7 @@ pub fn host_facts() -> HostFacts {
         hostname: collector.line("/proc/sys/kernel/hostname").unwrap_or_default(),
         kernel,
         arch: std::env::consts::ARCH.to_string(),
+        machine: machine(&Root::default()),
         cpu_model: cpu.model,
         cpus_online: collector.keep(process::read(online, scan::cpu_list)).unwrap_or_default(),
         cpus_allowed: collector.keep(process::cpus_allowed(pid)).unwrap_or_default(),
@@ -65,6 +67,19 @@ pub fn host_facts() -> HostFacts {
         may_watch_inside: false,
         unreadable: with_sources(collector.unreadable),
     }
+}
+
+/// What the firmware calls the machine (SMBIOS, Documentation/ABI/testing/sysfs-firmware-dmi). Many
+/// machines have none, or fields that say nothing, so nothing is missed without it.
+fn machine(root: &Root) -> Option<String> {
+    let field = |name: &str| {
+        let text = fs::read_to_string(root.path(format!("/sys/class/dmi/id/{name}"))).ok()?;
+        let text = text.trim().to_string();
+        (!text.is_empty()).then_some(text)
+    };
+    let product = field("product_name")?;
+    let vendor = field("sys_vendor").filter(|vendor| !product.starts_with(vendor.as_str()));
+    Some(vendor.into_iter().chain([product]).collect::<Vec<_>>().join(" "))
 }
 
 fn speeds(virtual_machine: Option<bool>) -> Speeds {
@@ -161,6 +176,29 @@ pub fn clock_tick_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_firmware_names_the_machine_where_it_has_a_product() {
+        let folder = std::env::temp_dir().join(format!("ceiling-dmi-{}", std::process::id()));
+        let dmi = folder.join("sys/class/dmi/id");
+        fs::create_dir_all(&dmi).unwrap();
+        let named = |fields: [(&str, &str); 2]| {
+            fields.iter().for_each(|(name, text)| fs::write(dmi.join(name), text).unwrap());
+            machine(&Root::below(&folder))
+        };
+        let vendor = |text| ("sys_vendor", text);
+        let product = |text| ("product_name", text);
+        let seen = [
+            named([vendor("Amazon EC2\n"), product("c6i.8xlarge\n")]),
+            named([vendor("HP\n"), product("HP Z8\n")]),
+            named([vendor("\n"), product("Standard PC\n")]),
+            named([vendor("QEMU\n"), product(" \n")]),
+        ];
+        let names = ["Amazon EC2 c6i.8xlarge", "HP Z8", "Standard PC"];
+        let names = names.map(|name| Some(name.to_string()));
+        assert_eq!(seen, [&names[..], &[None]].concat()[..]);
+        fs::remove_dir_all(&folder).unwrap();
+    }
     use crate::testing::fixture;
 
     #[test]

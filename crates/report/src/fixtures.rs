@@ -21,7 +21,7 @@ use model::check::Check;
 use model::curve::Curve;
 use model::facts::{
     ClockOffset, CpuAccounting, CpuQuota, FarHost, HostFacts, Nic, NicSettings, Privilege,
-    ProcessFacts, ServerFacts, Unreadable,
+    ProcessFacts, ServerFacts, Setting, Unreadable,
 };
 use model::fanout::{Delivery, EventInfo, Subscribers};
 use model::figure::{Figure, OfHost, Whose};
@@ -454,6 +454,7 @@ fn host() -> HostFacts {
         hostname: "bench-1".to_string(),
         kernel: "6.18.3".to_string(),
         arch: "x86_64".to_string(),
+        machine: Some("Amazon EC2 c7a.large".to_string()),
         cpu_model: Some("AMD EPYC 9R14".to_string()),
         cpus_online: (0..CPUS).collect(),
         cpus_allowed: (0..CPUS).collect(),
@@ -475,7 +476,15 @@ fn host() -> HostFacts {
             speed_mbps: None,
             rx_queues: 2,
             tx_queues: 2,
-            settings: NicSettings::default(),
+            settings: NicSettings {
+                rx_ring: Some(Setting { now: 256, max: 1024 }),
+                tx_ring: Some(Setting { now: 256, max: 1024 }),
+                combined_channels: Some(Setting { now: 2, max: 8 }),
+                rx_coalesce_us: Some(32),
+                tx_coalesce_us: Some(64),
+                adaptive_rx_coalesce: Some(true),
+                ..NicSettings::default()
+            },
         }],
         sysctls: sysctls
             .iter()

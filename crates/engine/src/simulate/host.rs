@@ -51,6 +51,7 @@ impl HostModel {
             hostname: "model".to_string(),
             kernel: "6.0.0".to_string(),
             arch: "x86_64".to_string(),
+            machine: None,
             cpu_model: None,
             cpus_online: online.clone(),
             cpus_allowed: online,

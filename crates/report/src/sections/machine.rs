@@ -141,7 +141,8 @@ fn host_phrase(host: &HostFacts) -> String {
         Some(false) => ", no hypervisor",
         None => "",
     };
-    format!("{}, Linux {} {}{machine}", host.hostname, host.kernel, host.arch)
+    let product = host.machine.as_ref().map_or(String::new(), |name| format!(" ({name})"));
+    format!("{}, Linux {} {}{machine}{product}", host.hostname, host.kernel, host.arch)
 }
 
 fn cpu_phrase(host: &HostFacts) -> String {
@@ -209,13 +210,17 @@ pub fn reference(run: &Run) -> Vec<Block> {
             format!("{} soft, {} hard", host.open_files_limit.0, host.open_files_limit.1),
         ),
     ])];
-    blocks.extend(nics(host).map(Block::Table));
-    blocks.extend(sysctls(host).map(Block::Table));
+    let probe = run.record.target.probe.as_ref();
+    let hosts = [Some((host, "")), probe.map(|probe| (&probe.host, " of the server's host"))];
+    for (host, of) in hosts.into_iter().flatten() {
+        blocks.extend(nics(host, of).map(Block::Table));
+        blocks.extend(sysctls(host, of).map(Block::Table));
+    }
     let server = run.record.target.server.as_ref();
     let unreadable = host.unreadable.iter().map(|missing| ("this host", missing));
     let of_server = server.into_iter().flat_map(|server| &server.unreadable);
     let mut all: Vec<_> = unreadable.chain(of_server.map(|missing| ("server", missing))).collect();
-    if let Some(probe) = &run.record.target.probe {
+    if let Some(probe) = probe {
         all.extend(probe.host.unreadable.iter().map(|missing| ("the server's host", missing)));
         let of_server = probe.server.iter().flat_map(|server| &server.unreadable);
         all.extend(of_server.map(|missing| ("server", missing)));
@@ -234,27 +239,47 @@ fn accounting_phrase(host: &HostFacts) -> String {
     .to_string()
 }
 
-fn nics(host: &HostFacts) -> Option<Table> {
+fn nics(host: &HostFacts, of: &str) -> Option<Table> {
     let mut columns = ["interface", "driver"].map(Column::words).to_vec();
-    columns.extend(["MTU", "Mbit/s", "rx queues", "tx queues"].map(Column::numbers));
-    let mut table = Table::new(columns).caption("Network interfaces").folded();
+    let numbers = ["MTU", "Mbit/s", "rx/tx queues", "at most", "rings", "at most", "held us"];
+    columns.extend(numbers.map(Column::numbers));
+    let mut table = Table::new(columns).caption(format!("Network interfaces{of}")).folded();
     for nic in &host.nics {
+        let of = &nic.settings;
+        let rings = [of.rx_ring, of.tx_ring];
+        let channels = match of.combined_channels.filter(|both| both.max > 0) {
+            Some(both) => [Some(both); 2],
+            None => [of.rx_channels, of.tx_channels],
+        };
+        let held = pair([of.rx_coalesce_us, of.tx_coalesce_us]);
+        let adapts = if of.adaptive_rx_coalesce == Some(true) { ", adaptive" } else { "" };
         let cells = vec![
             nic.name.clone(),
             or_dash(nic.driver.clone(), |name| name),
             or_dash(nic.mtu, |mtu| mtu.to_string()),
             or_dash(nic.speed_mbps, |speed| speed.to_string()),
-            nic.rx_queues.to_string(),
-            nic.tx_queues.to_string(),
+            format!("{}/{}", nic.rx_queues, nic.tx_queues),
+            or_dash(pair(channels.map(|one| Some(one?.max))), |most| most),
+            or_dash(pair(rings.map(|one| Some(one?.now))), |now| now),
+            or_dash(pair(rings.map(|one| Some(one?.max))), |most| most),
+            or_dash(held, |held| format!("{held}{adapts}")),
         ];
         table.push(Mark::None, cells);
     }
+    let notes = "Rings: descriptors of a queue. Held: how long an interrupt may be held back.";
+    table.notes.push(notes.to_string());
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn sysctls(host: &HostFacts) -> Option<Table> {
+/// A value for receiving and one for sending, where the driver says either.
+fn pair(values: [Option<u32>; 2]) -> Option<String> {
+    let shown = values.map(|value| or_dash(value, |value| value.to_string()));
+    (values != [None; 2]).then(|| shown.join("/"))
+}
+
+fn sysctls(host: &HostFacts, of: &str) -> Option<Table> {
     let columns = ["parameter", "value"].map(Column::words).to_vec();
-    let mut table = Table::new(columns).caption("Kernel parameters").folded();
+    let mut table = Table::new(columns).caption(format!("Kernel parameters{of}")).folded();
     for (name, value) in &host.sysctls {
         table.push(Mark::None, vec![name.clone(), value.clone()]);
     }

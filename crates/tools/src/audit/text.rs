@@ -390,6 +390,7 @@ no workers 2000 4,913,152 1225ms
                 vec!["400 microseconds", "5k/s", "7/s"],
             ),
             ("We had 500 connections.\n", 0, vec!["500 connections"]),
+            ("The queue never gets close to 1k. It reaches 99k, of 2.\n", 0, vec!["1k", "99k"]),
         ] {
             let (of, all) = coverage(&audited(text, &Given::default()));
             assert_eq!(of, read, "{text}: {all:?}");

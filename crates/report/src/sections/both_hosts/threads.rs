@@ -4,10 +4,12 @@
 
 use super::HostChart;
 use super::side::{Drawn, Side};
-use crate::page::{Block, Column, Grid, GridRow};
+use crate::page::{Block, Column, Grid, GridRow, Mark, Table};
 use crate::wording::{or_dash, percent};
 use model::order::OrderBy as _;
+use model::units::show_fixed;
 use observe::{DoingShares, Line, Process, ThreadKey, ThreadShare};
+use std::collections::BTreeMap;
 
 /// Threads with a row of their own; the others are summed.
 const THREADS_MAX: usize = 16;
@@ -38,7 +40,7 @@ pub(super) fn draw(side: &Side<'_>, chart: &HostChart, process: Process) -> Draw
     }
     let mut columns = vec![Column::numbers("needs %")];
     columns.extend(doing.as_ref().map(|_| Column::words("mostly")));
-    Drawn::Blocks(vec![Block::Grid(Grid {
+    let mut blocks = vec![Block::Grid(Grid {
         note: format!(
             "Bars: share of the time on a CPU, and waiting for one, {when}; a thread needs both. \
              Cells: share on a CPU over the run."
@@ -49,7 +51,40 @@ pub(super) fn draw(side: &Side<'_>, chart: &HostChart, process: Process) -> Draw
         cells_are: "on a CPU".to_string(),
         rows,
         ..side.grid(chart)
-    })])
+    })];
+    blocks.extend(by_process(&shares, &when).map(Block::Table));
+    Drawn::Blocks(blocks)
+}
+
+/// What each of several processes used of the CPUs, busiest first.
+fn by_process(threads: &[ThreadShare], when: &str) -> Option<Table> {
+    let mut used: BTreeMap<u32, (&str, u32, f64)> = BTreeMap::new();
+    for thread in threads {
+        let (name, count, cpus) = used.entry(thread.pid).or_insert((&thread.name, 0, 0.0));
+        if thread.tid == thread.pid {
+            *name = &thread.name;
+        }
+        (*count, *cpus) = (*count + 1, *cpus + thread.run);
+    }
+    let all: f64 = used.values().map(|(_, _, cpus)| cpus).sum();
+    if used.len() < 2 || all <= 0.0 {
+        return None;
+    }
+    let mut used: Vec<(u32, (&str, u32, f64))> = used.into_iter().collect();
+    used.order_by(|(_, left), (_, right)| right.2.total_cmp(&left.2));
+    let mut columns = vec![Column::words("process")];
+    columns.extend(["pid", "threads", "CPUs", "share %"].map(Column::numbers));
+    let mut table = Table::new(columns).caption(format!("CPU time by process, {when}")).folded();
+    for (pid, (name, threads, cpus)) in used {
+        let cells = [
+            pid.to_string(),
+            threads.to_string(),
+            show_fixed(cpus, 2),
+            percent(100.0 * cpus / all),
+        ];
+        table.push(Mark::None, [vec![name.to_string()], cells.to_vec()].concat());
+    }
+    Some(table)
 }
 
 fn row(
@@ -96,4 +131,27 @@ fn rest(others: &[(ThreadKey, Line)], doing: Option<&DoingShares>) -> GridRow {
 
 fn scaled(line: &Line) -> Line {
     line.iter().map(|share| Some(100.0 * share.as_ref()?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_processes_have_a_row_each_and_one_has_none() {
+        let thread = |pid, tid, name: &str, run| ThreadShare {
+            name: name.to_string(),
+            ..ThreadShare { pid, tid, run, ..ThreadShare::default() }
+        };
+        let one = [thread(7, 8, "pool", 0.5), thread(7, 7, "main", 0.25)];
+        assert_eq!(by_process(&one, ""), None);
+        let two = [&one[..], &[thread(9, 9, "worker", 2.25)]].concat();
+        let table = by_process(&two, "at 64").unwrap();
+        let rows: Vec<&[String]> = table.rows.iter().map(|row| &row.cells[..]).collect();
+        assert_eq!(rows[0], ["worker", "9", "1", "2.25", "75.0"]);
+        assert_eq!(rows[1..], [["main", "7", "2", "0.75", "25.0"]]);
+        let idle: Vec<ThreadShare> =
+            two.into_iter().map(|thread| ThreadShare { run: 0.0, ..thread }).collect();
+        assert_eq!(by_process(&idle, ""), None, "a share of nothing");
+    }
 }

@@ -177,6 +177,12 @@ fn depth_of(word: &str, line: u64) -> Option<Figure> {
     number.rest.chars().all(is_end).then(|| Figure::exact(number.value, line))
 }
 
+/// Thousands or millions of nothing that is named: `never gets close to 1k`.
+fn bare(number: Digits<'_>, at: usize) -> Option<Measured> {
+    thousands(trimmed(number.rest))?;
+    Some((Unit::Of(Role::Open(Why::Unnamed)), 1.0, at + 1))
+}
+
 /// What a number is of, by the words behind it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Unit {
@@ -230,7 +236,8 @@ impl<'a> Sentence<'a> {
         };
         let named = self.unit(number, at).or_else(|| self.labelled(at));
         let named = named.or_else(|| self.compared(number, at));
-        let (unit, scale, behind) = named.or_else(|| self.each_second(number, at))?;
+        let named = named.or_else(|| self.each_second(number, at));
+        let (unit, scale, behind) = named.or_else(|| bare(number, at))?;
         let is_difference = word.starts_with(['+', '±', '−', '-']);
         let printed = self.printed(word, (at, behind));
         let open = |why: Why| Some(Found::open(why, &printed, self.line));
