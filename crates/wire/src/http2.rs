@@ -48,6 +48,9 @@ const REFILL_AT: u32 = WINDOW_MAX / 2;
 /// Most that a peer may make us owe while it takes nothing, bytes.
 const DEBTS_MAX: usize = 16 * 1024;
 
+/// A table of no size (RFC 7541 section 6.3).
+const EMPTY_TABLE: [u8; 1] = [0x20];
+
 /// One HTTP/2 connection.
 #[derive(Debug)]
 pub struct Http2 {
@@ -68,6 +71,8 @@ pub struct Http2 {
     window_initial: i64,
     window: i64,
     next_id: u32,
+    /// The table for header fields of ours that the peer keeps.
+    table: PeerTable,
     /// Bytes that used up our window since it was refilled.
     used: u32,
     /// Frames to send.
@@ -84,6 +89,17 @@ pub struct Http2 {
     stray_bytes: u64,
     /// Bytes of requests that were held back until they were given up, since they were taken.
     dropped_bytes: u64,
+}
+
+/// The peer keeps a table for header fields of ours, which we do not use. It insists on being told
+/// so when it has less room for one than the protocol gives it (RFC 7541 section 4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PeerTable {
+    Usual,
+    /// It has less room; the next header block says that the table is empty.
+    Smaller,
+    /// The peer was told that it is empty.
+    Empty,
 }
 
 /// The rest of a request on the tape, for which the peer's windows have no room yet.
@@ -121,6 +137,7 @@ impl Session for Http2 {
             window_initial: i64::from(WINDOW_INITIAL),
             window: i64::from(WINDOW_INITIAL),
             next_id: 1,
+            table: PeerTable::Usual,
             used: 0,
             debts: Vec::with_capacity(256),
             held: Vec::with_capacity(depth as usize),
@@ -147,7 +164,7 @@ impl Session for Http2 {
         self.limit = u32::MAX;
         self.window_initial = i64::from(WINDOW_INITIAL);
         self.window = i64::from(WINDOW_INITIAL);
-        (self.next_id, self.used) = (1, 0);
+        (self.next_id, self.used, self.table) = (1, 0, PeerTable::Usual);
         self.debts.clear();
         self.held.clear();
         (self.parts, self.stray_bytes, self.dropped_bytes) = (Parts::default(), 0, 0);
@@ -185,7 +202,7 @@ impl Session for Http2 {
         self.next_id += 2;
         self.is_leaving |= self.next_id > WINDOW_MAX;
         let place = self.streams.add(id, self.window_initial);
-        let mut at = span.start;
+        let (mut at, first) = (span.start, output.len());
         loop {
             let head = FrameHead::at(&tape[at..]);
             let end = at + HEAD_BYTES + head.length as usize;
@@ -196,6 +213,10 @@ impl Session for Http2 {
             if head.has(flag::END_HEADERS) {
                 break;
             }
+        }
+        if self.table == PeerTable::Smaller {
+            self.table = PeerTable::Empty;
+            say_empty(first, output);
         }
         if at < span.end {
             self.write_body(
@@ -414,6 +435,15 @@ impl Http2 {
         self.dropped_bytes += dropped.as_ref().map_or(0, Held::bytes);
         dropped.is_some()
     }
+}
+
+/// Says at the front of the header block whose frame begins here that our table is empty.
+#[cold]
+fn say_empty(frame: usize, output: &mut Vec<u8>) {
+    let length = FrameHead::at(&output[frame..]).length + EMPTY_TABLE.len() as u32;
+    output[frame..frame + 3].copy_from_slice(&length.to_be_bytes()[1..]);
+    let block = frame + HEAD_BYTES;
+    output.splice(block..block, EMPTY_TABLE);
 }
 
 impl Held {

@@ -502,6 +502,39 @@ fn a_request_that_http2_cannot_have_is_refused() {
     assert!(Tape::http2(&[with("X", "a\nb")], Scheme::Http).is_err());
 }
 
+/// A server that keeps a smaller table is told once, behind our acknowledgement, that it is empty;
+/// one that does not hear it ends the connection. The longest frame has room for that.
+#[test]
+fn a_server_with_a_smaller_table_hears_that_it_is_empty() {
+    let long = Request { headers: vec![("x".to_string(), "\u{7e}".repeat(20_000))], ..request(0) };
+    for one in [request(0), long] {
+        let mut client =
+            Client { tape: Tape::http2(&[one], Scheme::Http).unwrap(), ..Client::new(0) };
+        client.hear(&words(&[SETTINGS])).unwrap();
+        client.send();
+        let mut next = |said: &[u8]| {
+            client.hear(said).unwrap();
+            client.sent.clear();
+            client.send();
+            client.sent.clone()
+        };
+        let usual = next(&[]);
+        assert_eq!(next(&frame(4, 0, 0, &[0, 1, 0, 0, 0x10, 0])).len(), usual.len() + 9);
+        for size in [[0x0f, 0xff], [0, 0]] {
+            let mut first = next(&frame(4, 0, 0, &[&[0, 1, 0, 0][..], &size].concat()));
+            let head = first.split_off(9);
+            assert_eq!(first, frame(4, 1, 0, b""));
+            let is_told = size == [0x0f, 0xff];
+            assert_eq!(head.len(), usual.len() + usize::from(is_told));
+            assert_eq!(head[9] == 0x20, is_told);
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+            assert!(length <= 16_384 && (length as usize == head.len() - 9 || length > 16_000));
+        }
+        let later = next(&[]);
+        assert!(later.len() == usual.len() && later[9] == usual[9]);
+    }
+}
+
 /// Its length needs three frames.
 #[test]
 fn a_head_longer_than_a_frame_goes_on_in_the_next() {

@@ -82,12 +82,15 @@ pub(crate) fn encode(request: &Request, scheme: Scheme) -> Result<Vec<u8>, Encod
     Ok(frames)
 }
 
+/// Most of a header block in one frame, which leaves room for a new size of the table, bytes.
+const BLOCK_MAX: usize = PAYLOAD_MAX as usize - 16;
+
 /// Appends a header block in as many frames as it needs; `flags` are those of the first.
 pub(super) fn put_block(block: &[u8], flags: u8, stream: u32, output: &mut Vec<u8>) {
-    let pieces = block.len().div_ceil(PAYLOAD_MAX as usize).max(1);
+    let pieces = block.len().div_ceil(BLOCK_MAX).max(1);
     for nth in 0..pieces {
-        let begin = nth * PAYLOAD_MAX as usize;
-        let end = block.len().min(begin + PAYLOAD_MAX as usize);
+        let begin = nth * BLOCK_MAX;
+        let end = block.len().min(begin + BLOCK_MAX);
         let (kind, first) = if nth == 0 { (kind::HEADERS, flags) } else { (kind::CONTINUATION, 0) };
         let last = if nth + 1 == pieces { flag::END_HEADERS } else { 0 };
         frame::put(kind, first | last, stream, &block[begin..end], output);

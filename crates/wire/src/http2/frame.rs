@@ -42,6 +42,7 @@ pub(super) mod flag {
 
 /// Settings (RFC 9113 section 6.5.2).
 pub(super) mod setting {
+    pub const HEADER_TABLE_SIZE: u16 = 1;
     pub const ENABLE_PUSH: u16 = 2;
     pub const MAX_CONCURRENT_STREAMS: u16 = 3;
     pub const INITIAL_WINDOW_SIZE: u16 = 4;

@@ -16,7 +16,7 @@ use model::call::CallStatus;
 
 /// Size of the table that a peer may use, octets as RFC 7541 counts them (section 4.1): the
 /// default, since we announce no other.
-const TABLE_MAX: u32 = 4096;
+pub(super) const TABLE_MAX: u32 = 4096;
 /// What each entry counts besides its text.
 const ENTRY_EXTRA: u32 = 32;
 /// Entries of the largest table, each without text.

@@ -8,9 +8,9 @@
 use super::frame::{
     FrameHead, HEAD_BYTES, PAYLOAD_MAX, PRIORITY_BYTES, WINDOW_MAX, code, flag, kind, setting,
 };
-use super::hpack::{Fields, Part};
+use super::hpack::{Fields, Part, TABLE_MAX};
 use super::streams::Body;
-use super::{Http2, REFILL_AT};
+use super::{Http2, PeerTable, REFILL_AT};
 use crate::http1::HEAD_BYTES_MAX;
 use crate::response::{Expect, Outcome, ProtocolError, Response};
 use crate::session::{RequestId, Witness};
@@ -491,6 +491,10 @@ impl Http2 {
             let name = u16::from_be_bytes([unit[0], unit[1]]);
             let value = u32::from_be_bytes([unit[2], unit[3], unit[4], unit[5]]);
             match name {
+                setting::HEADER_TABLE_SIZE => {
+                    let is_smaller = value < TABLE_MAX && self.table == PeerTable::Usual;
+                    self.table = if is_smaller { PeerTable::Smaller } else { self.table };
+                }
                 setting::ENABLE_PUSH if value > 0 => return Err(ProtocolError::BadFrame),
                 setting::MAX_CONCURRENT_STREAMS => self.limit = value,
                 setting::INITIAL_WINDOW_SIZE => {
