@@ -14,6 +14,7 @@ pub mod http1_oracle;
 pub mod http1_pieces;
 pub mod http2_headers;
 pub mod http2_pieces;
+pub mod http2_requests;
 pub mod kernel_types;
 pub mod nats_protocol;
 pub mod pages;

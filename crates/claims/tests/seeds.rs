@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A claim by the name of its fuzz target.
 type Claim = (&'static str, fn(&[u8]));
 
-const CLAIMS: [Claim; 17] = [
+const CLAIMS: [Claim; 18] = [
     ("archives", claims::archives::hold),
     ("fleet_messages", claims::fleet_messages::hold),
     ("foreign_outputs", claims::foreign_outputs::hold),
@@ -16,6 +16,7 @@ const CLAIMS: [Claim; 17] = [
     ("http1_pieces", claims::http1_pieces::hold),
     ("http2_headers", claims::http2_headers::hold),
     ("http2_pieces", claims::http2_pieces::hold),
+    ("http2_requests", claims::http2_requests::hold),
     ("kernel_types", claims::kernel_types::hold),
     ("nats_protocol", claims::nats_protocol::hold),
     ("pages", claims::pages::hold),

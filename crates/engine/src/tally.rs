@@ -89,13 +89,15 @@ impl Tally {
         }
     }
 
-    /// Books measured requests that were sent.
-    pub fn send(&mut self, position: u32, count: u32) {
+    /// Books measured requests that were sent, with so many bytes.
+    pub fn send(&mut self, position: u32, count: u32, bytes: usize) {
         let mut position = position;
         for _ in 0..count {
             let counters = &mut self.board[place(&self.tape, position)].counters;
             counters.sent += 1;
-            counters.bytes_sent += self.tape.span(position, 1).len() as u64;
+            let is_alone = count == 1;
+            let own = if is_alone { bytes } else { self.tape.span(position, 1).len() };
+            counters.bytes_sent += own as u64;
             position = self.tape.advance(position, 1);
         }
     }

@@ -510,13 +510,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
     #[inline]
     fn send(&mut self, slot: SlotId, count: u32, planned_ns: u64, sent_ns: u64) -> Sending {
         let state = self.pool.state(slot);
-        let span = self.tape.span(state.position, count);
+        let span = state.session.span(&self.tape, state.position, count);
         let (tick, bytes) = (&mut *self.recorder.tick, span.len() as u64);
         let epoch = match (self.stage, &mut self.window) {
             (Stage::Measure, Some(window)) => {
                 window.budget -= u64::from(count);
                 if self.tally.is_by_target() {
-                    self.tally.send(state.position, count);
+                    self.tally.send(state.position, count, span.len());
                 }
                 self.ledger.send_measured(tick, u64::from(count), bytes)
             }

@@ -119,7 +119,8 @@ impl<'a> Line<'a> {
             return Err("the server allows no call on this connection".to_string());
         }
         let (mut words, mut body) = (Vec::new(), Kept::default());
-        self.session.write(tape.bytes(), tape.span(0, 1), &mut words);
+        // Each call has a tape of its own, and shares nothing with those before it.
+        self.session.write(tape.bytes(), tape.first(0), &mut words);
         loop {
             self.session.owes(tape.bytes(), &mut words);
             self.send(&words)?;

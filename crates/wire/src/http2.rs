@@ -27,7 +27,7 @@ mod static_table;
 mod streams;
 
 pub use self::encode::Scheme;
-pub(crate) use self::encode::encode;
+pub(crate) use self::encode::{Nth, Shared};
 pub use self::serve::{Asked, Echo, Ends, Form, Peer, Said, respond, say};
 pub use self::spell::spell;
 
@@ -37,6 +37,7 @@ use self::receive::Incoming;
 use self::streams::{Streams, places};
 use crate::response::{Expect, Outcome, Progress, ProtocolError, Response};
 use crate::session::{RequestId, ResponseOrder, Session, Witness};
+use crate::tape::Tape;
 use model::streams::StreamTally;
 use model::tick::Parts;
 use std::ops::Range;
@@ -91,15 +92,18 @@ pub struct Http2 {
     dropped_bytes: u64,
 }
 
-/// The peer keeps a table for header fields of ours, which we do not use. It insists on being told
-/// so when it has less room for one than the protocol gives it (RFC 7541 section 4.2).
+/// The table for header fields of ours that the peer keeps. One that has less room for it than the
+/// protocol gives it insists on being told what we use of that (RFC 7541 section 4.2): nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PeerTable {
-    Usual,
-    /// It has less room; the next header block says that the table is empty.
-    Smaller,
-    /// The peer was told that it is empty.
+    /// The next request inserts what all requests share.
     Empty,
+    /// It has what all requests share.
+    Primed,
+    /// It has less room; the next header block says that we use none of it.
+    Smaller,
+    /// The peer was told.
+    Unused,
 }
 
 /// The rest of a request on the tape, for which the peer's windows have no room yet.
@@ -137,7 +141,7 @@ impl Session for Http2 {
             window_initial: i64::from(WINDOW_INITIAL),
             window: i64::from(WINDOW_INITIAL),
             next_id: 1,
-            table: PeerTable::Usual,
+            table: PeerTable::Empty,
             used: 0,
             debts: Vec::with_capacity(256),
             held: Vec::with_capacity(depth as usize),
@@ -164,7 +168,7 @@ impl Session for Http2 {
         self.limit = u32::MAX;
         self.window_initial = i64::from(WINDOW_INITIAL);
         self.window = i64::from(WINDOW_INITIAL);
-        (self.next_id, self.used, self.table) = (1, 0, PeerTable::Usual);
+        (self.next_id, self.used, self.table) = (1, 0, PeerTable::Empty);
         self.debts.clear();
         self.held.clear();
         (self.parts, self.stray_bytes, self.dropped_bytes) = (Parts::default(), 0, 0);
@@ -195,6 +199,14 @@ impl Session for Http2 {
     }
 
     #[inline]
+    fn span(&self, tape: &Tape, position: u32, _count: u32) -> Range<usize> {
+        match self.table {
+            PeerTable::Primed => tape.span(position, 1),
+            _ => tape.first(position),
+        }
+    }
+
+    #[inline]
     fn write(&mut self, tape: &[u8], span: Range<usize>, output: &mut Vec<u8>) -> u32 {
         // The reset of a stream makes room for the next one.
         self.pay(output);
@@ -214,9 +226,13 @@ impl Session for Http2 {
                 break;
             }
         }
-        if self.table == PeerTable::Smaller {
-            self.table = PeerTable::Empty;
-            say_empty(first, output);
+        match self.table {
+            PeerTable::Empty => self.table = PeerTable::Primed,
+            PeerTable::Smaller => {
+                self.table = PeerTable::Unused;
+                say_empty(first, output);
+            }
+            PeerTable::Primed | PeerTable::Unused => {}
         }
         if at < span.end {
             self.write_body(

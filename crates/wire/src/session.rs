@@ -14,6 +14,7 @@
 //! and [`Session::receive`] consumes the bytes of its response.
 
 use crate::response::{Expect, Outcome, Progress, ProtocolError, Response};
+use crate::tape::Tape;
 use model::streams::StreamTally;
 use model::tick::Parts;
 use std::ops::Range;
@@ -67,6 +68,12 @@ pub trait Session: Sized {
     #[inline]
     fn is_leaving(&self) -> bool {
         false
+    }
+
+    /// Where `count` requests from `position` lie on the tape, as they are next on the connection.
+    #[inline]
+    fn span(&self, tape: &Tape, position: u32, count: u32) -> Range<usize> {
+        tape.span(position, count)
     }
 
     /// Appends the request that lies at `span` of the tape, as far as the peer takes it now, and

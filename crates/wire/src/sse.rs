@@ -13,6 +13,7 @@
 use crate::http1::Http1;
 use crate::response::{Expect, Outcome, Progress, ProtocolError, Response};
 use crate::session::{RequestId, ResponseOrder, Session, StreamEvent, Witness};
+use crate::tape::Tape;
 use model::streams::StreamTally;
 use std::ops::Range;
 
@@ -62,6 +63,10 @@ impl<S: Session> Session for Events<S> {
 
     fn is_leaving(&self) -> bool {
         self.http.is_leaving()
+    }
+
+    fn span(&self, tape: &Tape, position: u32, count: u32) -> Range<usize> {
+        self.http.span(tape, position, count)
     }
 
     fn write(&mut self, tape: &[u8], span: Range<usize>, output: &mut Vec<u8>) -> u32 {

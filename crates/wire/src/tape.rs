@@ -4,7 +4,7 @@
 //! of the tape to the kernel: no copy, no buffer per connection.
 
 use crate::head::is_token;
-use crate::http2::{self, Scheme};
+use crate::http2::{Nth, Scheme, Shared};
 use crate::response::Expect;
 use crate::rules::Rules;
 use model::call::Replies;
@@ -41,6 +41,9 @@ pub struct Tape {
     bytes: Vec<u8>,
     /// `starts[i]` is where request `i` starts; one more entry than requests laid out.
     starts: Vec<usize>,
+    /// `firsts[i]` is where request `i` starts in the form of the first one on a connection, if
+    /// there is such a form.
+    firsts: Vec<usize>,
     expects: Vec<Expect>,
     /// `targets[i]` is the target of request `i`.
     targets: Vec<u32>,
@@ -67,8 +70,17 @@ impl Tape {
     /// Lays out `requests` as frames of HTTP/2, each by itself.
     pub fn http2(requests: &[Request], scheme: Scheme) -> Result<Self, EncodeError> {
         assert!(!requests.is_empty(), "a tape needs a request");
-        let encoded = requests.iter().map(|request| http2::encode(request, scheme));
-        Ok(Self::lay_out(requests, &encoded.collect::<Result<Vec<_>, _>>()?, 1))
+        let shared = Shared::of(requests, scheme)?;
+        let all = |nth| {
+            let encoded = requests.iter().map(|request| shared.encode(request, scheme, nth));
+            encoded.collect::<Result<Vec<_>, _>>()
+        };
+        let mut tape = Self::lay_out(requests, &all(Nth::Later)?, 1);
+        for bytes in all(Nth::First)? {
+            tape.firsts.push(tape.bytes.len());
+            tape.bytes.extend_from_slice(&bytes);
+        }
+        Ok(tape)
     }
 
     fn lay_out(requests: &[Request], encoded: &[Vec<u8>], batch_max: u32) -> Self {
@@ -77,6 +89,7 @@ impl Tape {
         let mut tape = Self {
             bytes: Vec::new(),
             starts: vec![0],
+            firsts: Vec::new(),
             expects: requests.iter().map(expect_of).collect(),
             targets: requests.iter().map(|request| request.target).collect(),
             retries: requests.iter().map(|request| retry_of(&request.method)).collect(),
@@ -147,6 +160,14 @@ impl Tape {
     #[inline]
     pub fn span(&self, position: u32, count: u32) -> Range<usize> {
         self.starts[position as usize]..self.starts[(position + count) as usize]
+    }
+
+    /// Where the request at `position` lies as the first one on its connection.
+    #[inline]
+    pub fn first(&self, position: u32) -> Range<usize> {
+        let nth = position as usize;
+        let Some(&start) = self.firsts.get(nth) else { return self.span(position, 1) };
+        start..self.firsts.get(nth + 1).copied().unwrap_or(self.bytes.len())
     }
 
     /// Requests after which the tape repeats.

@@ -98,7 +98,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         let (tape, outbox) = (&self.tape, self.driver.outbox(slot));
         if stream.greeting.is_due && stream.session.capacity() > 0 {
             stream.greeting.is_due = false;
-            let span = tape.span(stream.seen.stream, 1);
+            let span = stream.session.span(tape, stream.seen.stream, 1);
             stream.session.write(tape.bytes(), span, outbox);
         }
         stream.session.owes(tape.bytes(), outbox);

@@ -1,11 +1,15 @@
 //! Requests as frames of HTTP/2, each encoded once before the run.
 //!
-//! The encoding depends on no state of a connection, so the same bytes are right on every stream:
-//! only the number of the stream is written into a copy. A header block longer than a frame goes on
-//! in CONTINUATION frames, and a body is in DATA frames of the size that any peer takes.
+//! A request has two forms, as the usual clients send it. The first request of a connection inserts
+//! the fields that all requests of the tape have into the table of the peer; the later ones name
+//! them by their index there, and insert nothing. So the same bytes are right on every stream
+//! behind the first: only the number of the stream is written into a copy. Secrets are in no table.
+//!
+//! A header block longer than a frame goes on in CONTINUATION frames, and a body is in DATA frames
+//! of the size that any peer takes.
 
 use super::frame::{self, PAYLOAD_MAX, flag, kind};
-use super::hpack::{Secrecy, put_field};
+use super::hpack::{ENTRY_EXTRA, Literal, TABLE_MAX, is_static, put_entry, put_field};
 use crate::head::is_token;
 use crate::tape::{EncodeError, check_line, check_value};
 use model::load::Request;
@@ -34,24 +38,96 @@ const OF_CONNECTIONS: [&str; 5] =
 /// Fields that caches and logs on the way should not keep.
 const SECRETS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
 
-/// Encodes one request, on a stream whose number is not written yet. `content-length` is added as
-/// HTTP/1.1 has it, but not to calls, and `:authority` takes the place of `host`.
-pub(crate) fn encode(request: &Request, scheme: Scheme) -> Result<Vec<u8>, EncodeError> {
+/// A header field of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Field {
+    name: String,
+    value: Vec<u8>,
+    is_secret: bool,
+}
+
+/// Which request of a connection is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nth {
+    First,
+    Later,
+}
+
+/// The fields that all requests of a tape have, in the order in which each of them has them: what
+/// the first request of a connection inserts into the table of the peer.
+#[derive(Debug)]
+pub(crate) struct Shared(Vec<Field>);
+
+impl Shared {
+    /// Those of requests with this scheme, as far as they fit into the usual table. Secrets are not
+    /// among them, and what the static table has needs no other.
+    pub fn of(requests: &[Request], scheme: Scheme) -> Result<Self, EncodeError> {
+        let mut shared = fields(&requests[0], scheme)?;
+        let mut room = TABLE_MAX as usize;
+        shared.retain(|field| {
+            let size = field.name.len() + field.value.len() + ENTRY_EXTRA as usize;
+            let is_kept = !field.is_secret && !is_static(&field.name, &field.value) && size <= room;
+            room -= if is_kept { size } else { 0 };
+            is_kept
+        });
+        for request in &requests[1..] {
+            let own = fields(request, scheme)?;
+            let mut rest = own.iter();
+            shared.retain(|field| {
+                let mut ahead = rest.clone();
+                let is_kept = ahead.any(|own| own == field);
+                rest = if is_kept { ahead } else { rest.clone() };
+                is_kept
+            });
+        }
+        Ok(Self(shared))
+    }
+
+    /// Encodes one request, on a stream whose number is not written yet.
+    pub fn encode(
+        &self,
+        request: &Request,
+        scheme: Scheme,
+        nth: Nth,
+    ) -> Result<Vec<u8>, EncodeError> {
+        let (mut block, mut frames) = (Vec::new(), Vec::new());
+        let mut entries = self.0.iter().enumerate().peekable();
+        for field in fields(request, scheme)? {
+            let Field { name, value, is_secret } = &field;
+            let entry = entries.next_if(|(_, shared)| **shared == field).map(|(place, _)| place);
+            match (entry, nth) {
+                (Some(_), Nth::First) => put_field(name, value, Literal::Inserted, &mut block),
+                (Some(place), Nth::Later) => put_entry(self.0.len() - 1 - place, &mut block),
+                (None, _) if *is_secret => put_field(name, value, Literal::Secret, &mut block),
+                (None, _) => put_field(name, value, Literal::Plain, &mut block),
+            }
+        }
+        let body = &request.body;
+        put_block(&block, if body.is_empty() { flag::END_STREAM } else { 0 }, 0, &mut frames);
+        put_body(body, flag::END_STREAM, 0, &mut frames);
+        Ok(frames)
+    }
+}
+
+/// The header fields of a request. `content-length` is added as HTTP/1.1 has it, but not to calls,
+/// and `:authority` takes the place of `host`.
+fn fields(request: &Request, scheme: Scheme) -> Result<Vec<Field>, EncodeError> {
     let Request { method, path, host, headers, body, .. } = request;
     check_line(method, path)?;
     let given_host = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
     let authority = given_host.map_or(host, |(_, value)| value);
     check_value("Host", authority)?;
-    let mut block = Vec::new();
-    let pseudo = [
-        (":method", method.as_str()),
-        (":scheme", scheme.name()),
-        (":authority", authority.as_str()),
-        (":path", path.as_str()),
+    let field = |name: &str, value: &str| Field {
+        name: name.to_string(),
+        value: value.as_bytes().to_vec(),
+        is_secret: SECRETS.contains(&name),
+    };
+    let mut fields = vec![
+        field(":method", method),
+        field(":scheme", scheme.name()),
+        field(":authority", authority),
+        field(":path", path),
     ];
-    for (name, value) in pseudo {
-        put_field(name, value.as_bytes(), Secrecy::Open, &mut block);
-    }
     for (name, value) in headers {
         let lower = name.to_ascii_lowercase();
         if name.is_empty() || !name.bytes().all(is_token) {
@@ -66,20 +142,15 @@ pub(crate) fn encode(request: &Request, scheme: Scheme) -> Result<Vec<u8>, Encod
         }
         check_value(name, value)?;
         if lower != "host" {
-            let is_secret = SECRETS.contains(&&*lower);
-            let secrecy = if is_secret { Secrecy::Secret } else { Secrecy::Open };
             // A value has no blanks around it (RFC 9113 section 8.2.1).
-            put_field(&lower, value.trim().as_bytes(), secrecy, &mut block);
+            fields.push(field(&lower, value.trim()));
         }
     }
     let has_length = !body.is_empty() || ["POST", "PUT", "PATCH"].contains(&method.as_str());
     if has_length && !request.is_call() {
-        put_field("content-length", body.len().to_string().as_bytes(), Secrecy::Open, &mut block);
+        fields.push(field("content-length", &body.len().to_string()));
     }
-    let mut frames = Vec::new();
-    put_block(&block, if body.is_empty() { flag::END_STREAM } else { 0 }, 0, &mut frames);
-    put_body(body, flag::END_STREAM, 0, &mut frames);
-    Ok(frames)
+    Ok(fields)
 }
 
 /// Most of a header block in one frame, which leaves room for a new size of the table, bytes.

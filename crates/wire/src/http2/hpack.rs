@@ -18,7 +18,7 @@ use model::call::CallStatus;
 /// default, since we announce no other.
 pub(super) const TABLE_MAX: u32 = 4096;
 /// What each entry counts besides its text.
-const ENTRY_EXTRA: u32 = 32;
+pub(super) const ENTRY_EXTRA: u32 = 32;
 /// Entries of the largest table, each without text.
 const ENTRIES_MAX: usize = (TABLE_MAX / ENTRY_EXTRA) as usize;
 /// Longest block that is remembered, bytes.
@@ -467,29 +467,49 @@ pub(super) fn put_string(text: &[u8], output: &mut Vec<u8>) {
     }
 }
 
-/// Whether a proxy on the way may keep a field (RFC 7541 section 7.1.3).
+/// How a field is written that the static table does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Secrecy {
-    Open,
+pub(super) enum Literal {
+    /// Without a trace in any table.
+    Plain,
+    /// The same, for proxies on the way as well (RFC 7541 section 7.1.3).
     Secret,
+    /// Into the table of the connection.
+    Inserted,
 }
 
-/// Appends a field in a form that depends on no state of the connection: by its index in the static
-/// table, or as a literal that is not inserted.
-pub(super) fn put_field(name: &str, value: &[u8], secrecy: Secrecy, output: &mut Vec<u8>) {
-    let is = |(known, same): &(&str, &str)| *known == name && same.as_bytes() == value;
-    if let Some(index) = FIELDS.iter().position(is) {
+/// Whether the static table has a field, so that it is written as an index.
+pub(super) fn is_static(name: &str, value: &[u8]) -> bool {
+    static_index(name, value).is_some()
+}
+
+fn static_index(name: &str, value: &[u8]) -> Option<usize> {
+    FIELDS.iter().position(|(known, same)| *known == name && same.as_bytes() == value)
+}
+
+/// Appends a field: by its index in the static table, or as a literal.
+pub(super) fn put_field(name: &str, value: &[u8], literal: Literal, output: &mut Vec<u8>) {
+    if let Some(index) = static_index(name, value) {
         return put_integer(index + 1, 0x80, 7, output);
     }
-    let pattern = if secrecy == Secrecy::Secret { 0x10 } else { 0 };
+    let (pattern, bits) = match literal {
+        Literal::Plain => (0, 4),
+        Literal::Secret => (0x10, 4),
+        Literal::Inserted => (0x40, 6),
+    };
     match FIELDS.iter().position(|(known, _)| *known == name) {
-        Some(index) => put_integer(index + 1, pattern, 4, output),
+        Some(index) => put_integer(index + 1, pattern, bits, output),
         None => {
-            put_integer(0, pattern, 4, output);
+            put_integer(0, pattern, bits, output);
             put_string(name.as_bytes(), output);
         }
     }
     put_string(value, output);
+}
+
+/// Appends the index of an entry of the table of the connection, of which the newest is 0.
+pub(super) fn put_entry(nth: usize, output: &mut Vec<u8>) {
+    put_integer(FIELDS.len() + 1 + nth, 0x80, 7, output);
 }
 
 #[cfg(test)]

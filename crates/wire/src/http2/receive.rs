@@ -492,8 +492,10 @@ impl Http2 {
             let value = u32::from_be_bytes([unit[2], unit[3], unit[4], unit[5]]);
             match name {
                 setting::HEADER_TABLE_SIZE => {
-                    let is_smaller = value < TABLE_MAX && self.table == PeerTable::Usual;
-                    self.table = if is_smaller { PeerTable::Smaller } else { self.table };
+                    let is_used = matches!(self.table, PeerTable::Empty | PeerTable::Primed);
+                    if value < TABLE_MAX && is_used {
+                        self.table = PeerTable::Smaller;
+                    }
                 }
                 setting::ENABLE_PUSH if value > 0 => return Err(ProtocolError::BadFrame),
                 setting::MAX_CONCURRENT_STREAMS => self.limit = value,

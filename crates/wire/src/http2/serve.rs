@@ -5,7 +5,7 @@
 
 use super::encode::{put_block, put_body};
 use super::frame::{self, FrameHead, HEAD_BYTES, PREFACE, WINDOW_MAX, flag, kind, setting};
-use super::hpack::{Secrecy, put_field};
+use super::hpack::{Literal, put_field};
 use crate::session::Reply;
 
 /// A frame that a client sent; its parts have the names of RFC 9113.
@@ -184,10 +184,10 @@ pub fn say(said: &Said<'_>, output: &mut Vec<u8>) {
         Said::Head { stream, status, fields, ends, form } => {
             let mut block = Vec::new();
             if let Some(status) = status {
-                put_field(":status", status.to_string().as_bytes(), Secrecy::Open, &mut block);
+                put_field(":status", status.to_string().as_bytes(), Literal::Plain, &mut block);
             }
             for (name, value) in fields {
-                put_field(name, value.as_bytes(), Secrecy::Open, &mut block);
+                put_field(name, value.as_bytes(), Literal::Plain, &mut block);
             }
             put_head(&block, stream, ends, form, output);
         }
@@ -288,11 +288,11 @@ impl Echo {
 pub fn respond(stream: u32, reply: &Reply<'_>, output: &mut Vec<u8>) {
     let Reply { status, fields, body, .. } = *reply;
     let mut block = Vec::new();
-    put_field(":status", status.to_string().as_bytes(), Secrecy::Open, &mut block);
+    put_field(":status", status.to_string().as_bytes(), Literal::Plain, &mut block);
     for (name, value) in fields {
-        put_field(&name.to_ascii_lowercase(), value.as_bytes(), Secrecy::Open, &mut block);
+        put_field(&name.to_ascii_lowercase(), value.as_bytes(), Literal::Plain, &mut block);
     }
-    put_field("content-length", body.len().to_string().as_bytes(), Secrecy::Open, &mut block);
+    put_field("content-length", body.len().to_string().as_bytes(), Literal::Plain, &mut block);
     put_block(&block, if body.is_empty() { flag::END_STREAM } else { 0 }, stream, output);
     put_body(body, flag::END_STREAM, stream, output);
 }

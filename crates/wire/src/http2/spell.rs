@@ -92,7 +92,7 @@ fn string(rest: &mut &[u8], show: &mut impl FnMut(u8)) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hpack::{Secrecy, put_field, put_integer, put_string};
+    use super::super::hpack::{Literal, put_field, put_integer, put_string};
     use super::*;
 
     fn text(block: &[u8]) -> (String, u32) {
@@ -105,7 +105,7 @@ mod tests {
     fn a_block_is_shown_as_far_as_it_has_text() {
         let mut block = Vec::new();
         for (name, value) in [(":status", "503"), ("retry-after", "5"), ("x-why", "full")] {
-            put_field(name, value.as_bytes(), Secrecy::Open, &mut block);
+            put_field(name, value.as_bytes(), Literal::Plain, &mut block);
         }
         assert_eq!(text(&block), ("HTTP/2 503\r\nretry-after: 5\r\nx-why: full\r\n".into(), 0));
         let cut = text(&block[..block.len() - 1]);
@@ -114,7 +114,7 @@ mod tests {
         let mut block = vec![0x3f, 0xe1, 0x1f, 0x88, 0xbe, 0xbf];
         put_integer(70, 0x40, 6, &mut block);
         put_string(b"unseen", &mut block);
-        put_field("date", b"now", Secrecy::Open, &mut block);
+        put_field("date", b"now", Literal::Plain, &mut block);
         assert_eq!(text(&block), ("HTTP/2 200\r\ndate: now\r\n".into(), 3));
     }
 }

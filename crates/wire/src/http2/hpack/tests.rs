@@ -111,7 +111,7 @@ fn the_responses_of_the_standard_are_read() {
 fn a_field_of_a_response_is_encoded_and_read() {
     let mut block = Vec::new();
     for (name, value) in [(":status", "404"), ("content-length", "1234567"), ("x-a", "b")] {
-        put_field(name, value.as_bytes(), Secrecy::Open, &mut block);
+        put_field(name, value.as_bytes(), Literal::Plain, &mut block);
     }
     let fields = Decoder::new().read(Part::Head, &block).unwrap();
     let length = Some(1_234_567);
@@ -139,7 +139,7 @@ fn what_a_response_may_not_have_is_malformed() {
     let read = |fields: &[(&str, &str)]| {
         let mut block = Vec::new();
         for (name, value) in fields {
-            put_field(name, value.as_bytes(), Secrecy::Open, &mut block);
+            put_field(name, value.as_bytes(), Literal::Plain, &mut block);
         }
         Decoder::new().read(Part::Head, &block).unwrap().is_malformed
     };
