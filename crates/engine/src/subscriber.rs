@@ -120,7 +120,7 @@ impl<D: Driver, S: Session> Subscriber<D, S> {
         let stream =
             |slot: SlotId| (shard.number(u64::from(slot)) % u64::from(job.tape.period())) as u32;
         let fresh = |slot| Stream {
-            session: S::for_depth(1),
+            session: S::for_depth(1).with_window(job.manner.window),
             is_stream: false,
             is_counted: false,
             last: None,

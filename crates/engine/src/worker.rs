@@ -105,7 +105,7 @@ struct Requester<S> {
 
 impl<S: Session> Requester<S> {
     /// For a slot that was never open; its requests start at this tape position.
-    fn new(position: u32, depth: u32) -> Self {
+    fn new(position: u32, depth: u32, window: Option<u32>) -> Self {
         Self {
             sending: false,
             sent_in: 0,
@@ -118,7 +118,7 @@ impl<S: Session> Requester<S> {
             heard_ns: 0,
             served: 0,
             blocked: None,
-            session: S::for_depth(depth),
+            session: S::for_depth(depth).with_window(window),
         }
     }
 }
@@ -213,7 +213,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 && !(job.tape.has_rules() || job.tape.has_streams()),
             pool: Pool::new(job, (slots, &shard), scan_ns(job), now_ns, |slot| {
                 let number = shard.number(u64::from(slot)) as u32;
-                Requester::new(start::position(job, number), job.depth_max)
+                Requester::new(start::position(job, number), job.depth_max, job.manner.window)
             }),
             flights: Flights::new(slots, places, S::ORDER),
             recorder,

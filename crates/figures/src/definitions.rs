@@ -406,7 +406,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
          held_requests: how many ever did. left: connections that the server left (GOAWAY), by \
          code; left_after_min and left_after_max: requests on those that it left without an \
          error. resets: requests whose stream the server reset (RST_STREAM), by code. cancelled: \
-         streams that we reset because their request took too long.",
+         streams that we reset because their request took too long. long_responses: responses \
+         whose body is longer than our window for a stream (--window), so that the server had to \
+         wait for us to open it again.",
     ),
     (
         "points[].connections.streams.settings_ns",

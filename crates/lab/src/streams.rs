@@ -10,7 +10,7 @@ const SHARE_MIN: f64 = 0.05;
 
 /// Everything that a run says about the streams of a point.
 pub(crate) fn notices(point: &Point) -> impl Iterator<Item = String> {
-    let all = [few_streams, small_window, left].map(|notice| {
+    let all = [few_streams, small_window, own_window, left].map(|notice| {
         let streams = point.connections.streams.as_ref()?;
         let text = notice(point, streams)?;
         Some(format!("{} connections: {text}", point.load.connections))
@@ -45,6 +45,17 @@ fn small_window(point: &Point, streams: &StreamInfo) -> Option<String> {
             "{:.1} requests waited to send the rest of their body, because the windows of the \
              server were full",
             streams.held
+        )
+    })
+}
+
+/// Our window, which the load asked for, is shorter than responses.
+fn own_window(_: &Point, streams: &StreamInfo) -> Option<String> {
+    (streams.long_responses > 0).then(|| {
+        format!(
+            "{} responses were longer than --window: the server had to wait for ceiling to open \
+             it again, a round trip at least",
+            streams.long_responses
         )
     })
 }

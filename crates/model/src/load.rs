@@ -254,6 +254,11 @@ pub struct Manner {
     /// Which version of HTTP they speak.
     #[serde(default, skip_serializing_if = "HttpChoice::is_one")]
     pub http: HttpChoice,
+    /// Bytes of bodies that a server of HTTP/2 may send before we take them: on each stream, and on
+    /// a connection where that is more than the protocol starts with. Absent for as many as there
+    /// can be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
 }
 
 impl Retry {

@@ -281,6 +281,7 @@ options! {
     "unix-socket"       Plain   Address  Connection  Later;
     "verbose" 'v'       Flag    Load     Output      First;
     "visits"            Plain   Load     Level       First;
+    "window"            Plain   Load     Connection  Later;
     "warmup"            Plain   Load     Level       Later;
     "write-path"        Plain   Load     Requests    Later;
     "write-rate"        Plain   Load     Requests    Later;

@@ -86,6 +86,8 @@ crate::tally! {
         pub resets: StreamCodes,
         /// Streams that we reset, because their request took too long.
         pub cancelled: u64,
+        /// Responses whose body is longer than our window for a stream.
+        pub long: u64,
         /// Requests of which a part had to wait for a window of the server.
         pub held: u64,
         /// Integral of such requests over the measured time, request-nanoseconds.
@@ -125,6 +127,7 @@ impl AddAssign<&StreamTally> for StreamTally {
         self.left += &other.left;
         self.resets += &other.resets;
         self.cancelled += other.cancelled;
+        self.long += other.long;
         self.held += other.held;
         self.held_ns += other.held_ns;
         self.limited_ns += other.limited_ns;
@@ -170,6 +173,9 @@ pub struct StreamInfo {
     pub resets: BTreeMap<String, u64>,
     /// Streams that we reset, because their request took too long.
     pub cancelled: u64,
+    /// Responses whose body is longer than our window for a stream (`--window`).
+    #[serde(default)]
+    pub long_responses: u64,
     /// From the connection being established, TLS included, to the server's settings.
     pub settings_ns: Summary,
 }
@@ -192,6 +198,7 @@ impl StreamInfo {
             left_after_max: is_left.then_some(tally.left_after.1),
             resets: tally.resets.counted(),
             cancelled: tally.cancelled,
+            long_responses: tally.long,
             settings_ns,
         })
     }

@@ -4,6 +4,7 @@ use crate::options::{HttpText, Options};
 use crate::shape::Shape;
 use crate::url::{Scheme, Url};
 use crate::usage::Usage;
+use crate::values::Window;
 use model::load::{HttpChoice, Question};
 
 /// The version as requested, where the rest of the load can be made with it.
@@ -31,6 +32,17 @@ pub fn choice(options: &Options, url: &Url, shape: &Shape) -> Result<HttpChoice,
     match obstacle(options, url, shape) {
         Some((what, way_out)) => Err(Usage(format!("{typed}: {what} not possible yet; {way_out}"))),
         None => Ok(choice),
+    }
+}
+
+/// The window that was asked for, which HTTP/1.1 does not have.
+pub fn window(options: &Options, url: &Url, shape: &Shape) -> Result<Option<u32>, Usage> {
+    let Some(Window(bytes)) = options.window else { return Ok(None) };
+    match choice(options, url, shape)? {
+        HttpChoice::Two => Ok(Some(bytes)),
+        HttpChoice::One | HttpChoice::Auto => Err(Usage(
+            "--window: HTTP/1.1 has no window of its own; give --http 2, or leave it out".into(),
+        )),
     }
 }
 

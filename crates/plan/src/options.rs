@@ -9,7 +9,7 @@ use crate::secure::Secure;
 use crate::values::{
     Body, BodyFile, Count, CpuList, Depth, Evidence, Header, HeaderName, JunitFile, KeepRuns,
     LinkText, Method, MixFile, OutFile, Pause, Pid, Profiles, RunPath, RunsFolder, Seed, Socket,
-    SummaryFile, Threads, Time, TokenFile, UrlText, VariableName, Warmup,
+    SummaryFile, Threads, Time, TokenFile, UrlText, VariableName, Warmup, Window,
 };
 use clap::{Args, ValueEnum};
 use model::across::Bound;
@@ -43,6 +43,11 @@ pub struct Options {
     /// Speak HTTP/2 from the first byte: the same as --http 2
     #[arg(long, conflicts_with = "http")]
     pub http2_prior_knowledge: bool,
+
+    /// Bytes of bodies that a server of HTTP/2 may send ahead, on each stream and on a connection
+    /// (there at least 65535, with which the protocol starts). Without it as many as there can be
+    #[arg(long, value_name = "SIZE")]
+    pub window: Option<Window>,
 
     /// Worker threads, or auto: one per CPU, or one per two when the server is on this host
     #[arg(short = 't', long, value_name = "N|auto", default_value = "auto")]

@@ -87,6 +87,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
             coalesce_ns: options.coalesce.0,
             retry_unprocessed: retry(options.retry_unprocessed, &shape)?,
             http: http::choice(options, &url, &shape)?,
+            window: http::window(options, &url, &shape)?,
         },
         seed,
         server,

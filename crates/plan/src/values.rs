@@ -79,6 +79,9 @@ typed! {
     option Count(u64), "a number above 0", "50", |text| within(text, 1..=u64::from(u32::MAX));
     /// Requests in flight on one connection.
     option Depth(u32), "a number from 1 to 10000", "16", |text| small(text, 1..=10_000);
+    /// A window of HTTP/2.
+    option Window(u32), "a number of bytes from 1 to 2147483647", "64k",
+        |text| within(text, 1..=0x7fff_ffff).map(|bytes| bytes as u32);
     /// An address of this host.
     option LocalAddress(IpAddr), "an IP address of this host", "192.0.2.7",
         |text| text.parse().ok();

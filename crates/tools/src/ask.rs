@@ -241,6 +241,7 @@ fn refused(trial: &Trial) -> Option<(&'static str, &'static str)> {
             "leave --retry-unprocessed out",
         ),
         (trial.manner.coalesce_ns > 0, "batches of receives", "leave --coalesce out"),
+        (trial.manner.window.is_some(), "a window of its own", "leave --window out"),
         (trial.driver == DriverKind::Null, "a load without a server", "leave --driver out"),
         (
             matches!(trial.warmup, Warmup::ForNs(1..)),

@@ -6,10 +6,10 @@
 //! copies them and writes the number of the stream. Of responses, what matters is read
 //! ([`hpack`](self::hpack)), and nothing of them is kept.
 //!
-//! Our windows are as large as the protocol allows, so they hold nothing up. The windows of the
-//! peer hold back the rest of a body, which leaves as they open. A peer that breaks a rule costs
-//! the connection, and our last frame says why (GOAWAY); one that breaks a rule without effect on
-//! what follows is forgiven.
+//! Our windows are as large as the protocol allows, so they hold nothing up, unless the load asks
+//! for those of a usual client. The windows of the peer hold back the rest of a body, which leaves
+//! as they open. A peer that breaks a rule costs the connection, and our last frame says why
+//! (GOAWAY); one that breaks a rule without effect on what follows is forgiven.
 //!
 //! Left out on purpose: pushes, which we forbid; priorities, which the RFC has withdrawn; and the
 //! upgrade from HTTP/1.1, which it has withdrawn as well.
@@ -44,8 +44,6 @@ use std::ops::Range;
 
 /// Bytes that are written for one send, before more of held back bodies waits for the next.
 const OUTPUT_MAX: usize = 64 * 1024;
-/// Received bytes after which a window is refilled.
-const REFILL_AT: u32 = WINDOW_MAX / 2;
 /// Most that a peer may make us owe while it takes nothing, bytes.
 const DEBTS_MAX: usize = 16 * 1024;
 
@@ -74,7 +72,9 @@ pub struct Http2 {
     next_id: u32,
     /// The table for header fields of ours that the peer keeps.
     table: PeerTable,
-    /// Bytes that used up our window since it was refilled.
+    /// Our window for each stream.
+    own_window: u32,
+    /// Bytes that used up our window for the connection since it was refilled.
     used: u32,
     /// Frames to send.
     debts: Vec<u8>,
@@ -142,6 +142,7 @@ impl Session for Http2 {
             window: i64::from(WINDOW_INITIAL),
             next_id: 1,
             table: PeerTable::Empty,
+            own_window: WINDOW_MAX,
             used: 0,
             debts: Vec::with_capacity(256),
             held: Vec::with_capacity(depth as usize),
@@ -152,6 +153,10 @@ impl Session for Http2 {
             stray_bytes: 0,
             dropped_bytes: 0,
         }
+    }
+
+    fn with_window(self, bytes: Option<u32>) -> Self {
+        Self { own_window: bytes.unwrap_or(WINDOW_MAX), ..self }
     }
 
     fn places(depth: u32) -> u32 {
@@ -177,10 +182,13 @@ impl Session for Http2 {
         let mut settings = [0; 12];
         settings[1] = frame::setting::ENABLE_PUSH as u8;
         settings[7] = frame::setting::INITIAL_WINDOW_SIZE as u8;
-        settings[8..].copy_from_slice(&WINDOW_MAX.to_be_bytes());
+        settings[8..].copy_from_slice(&self.own_window.to_be_bytes());
         frame::put(kind::SETTINGS, 0, 0, &settings, output);
-        let more = WINDOW_MAX - WINDOW_INITIAL;
-        frame::put(kind::WINDOW_UPDATE, 0, 0, &more.to_be_bytes(), output);
+        // That of the connection cannot be made smaller.
+        let more = self.own_window.saturating_sub(WINDOW_INITIAL);
+        if more > 0 {
+            frame::put(kind::WINDOW_UPDATE, 0, 0, &more.to_be_bytes(), output);
+        }
     }
 
     #[inline]

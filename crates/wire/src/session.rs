@@ -44,6 +44,11 @@ pub trait Session: Sized {
     /// Takes memory for connections with up to `depth` requests in flight, one after another.
     fn for_depth(depth: u32) -> Self;
 
+    /// Lets the peer send so many bytes of bodies ahead, where the protocol has such a limit.
+    fn with_window(self, _bytes: Option<u32>) -> Self {
+        self
+    }
+
     /// How many places requests have, for up to `depth` of them in flight.
     fn places(depth: u32) -> u32 {
         depth

@@ -48,6 +48,10 @@ impl<S: Session> Session for Events<S> {
         Self { http: S::for_depth(1), stream: Sse::new(), is_stream: false }
     }
 
+    fn with_window(self, bytes: Option<u32>) -> Self {
+        Self { http: self.http.with_window(bytes), ..self }
+    }
+
     fn begin(&mut self, output: &mut Vec<u8>) {
         (self.stream, self.is_stream) = (Sse::new(), false);
         self.http.begin(output);

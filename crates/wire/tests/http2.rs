@@ -2,6 +2,7 @@
 
 use model::call::CallStatus;
 use model::load::Request;
+use model::streams::StreamTally;
 use proptest::prelude::*;
 use wire::http2::{Asked, Ends, Form, Http2, Peer, Said, Scheme, say};
 use wire::response::{Expect, Outcome, ProtocolError, Response};
@@ -435,6 +436,53 @@ fn what_breaks_a_rule_is_named() {
         let shown = &said[..said.len().min(60)];
         assert_eq!(client.hear(&said), Err(fault), "{shown:?}");
         assert_eq!(client.left().last(), Some(&Asked::Goaway { code }), "{shown:?}");
+    }
+}
+
+/// Our windows, of a usual client here: that of the connection starts with 65,535 bytes whatever we
+/// say. Each is opened again when half of it is used up, and may not be overrun.
+#[test]
+fn windows_of_ours_are_kept_open_and_may_not_be_overrun() {
+    let client = |window| {
+        let mut client = Client::new(0);
+        client.session = Http2::for_depth(DEPTH).with_window(Some(window));
+        client.sent.clear();
+        client.session.begin(&mut client.sent);
+        client.hear(&words(&[SETTINGS])).unwrap();
+        (0..2).for_each(|_| _ = client.send());
+        client.hear(&words(&[head(1, 200, Ends::No), head(3, 200, Ends::No)])).unwrap();
+        client
+    };
+    let part = |stream, bytes| words(&[body(stream, &vec![b'x'; bytes], Ends::No)]);
+    let opened = |client: &mut Client, peer: &mut Peer| -> Vec<_> {
+        let windows = client.asked(peer).into_iter().filter_map(|asked| match asked {
+            Asked::Window { stream, more } => Some((stream, more)),
+            Asked::Settings { window } => Some((u32::MAX, window)),
+            _ => None,
+        });
+        windows.collect()
+    };
+    let (mut small, mut peer) = (client(1_000), Peer::default());
+    assert_eq!(opened(&mut small, &mut peer), [(u32::MAX, 1_000)]);
+    small.hear(&part(1, 499)).unwrap();
+    assert_eq!(opened(&mut small, &mut peer), []);
+    small.hear(&[part(1, 1), part(3, 1_000)].concat()).unwrap();
+    assert_eq!(opened(&mut small, &mut peer), [(1, 500), (3, 1_000)]);
+    small.hear(&words(&[body(1, &[b'x'; 501], Ends::Yes), body(3, b"", Ends::Yes)])).unwrap();
+    assert_eq!(opened(&mut small, &mut peer), [], "a stream that ends needs no more");
+    let mut tally = StreamTally::default();
+    small.session.tell(&mut tally);
+    assert_eq!(tally.long, 1, "one of 1,001 bytes, and one of 1,000");
+    let (mut large, mut peer) = (client(100_000), Peer::default());
+    assert_eq!(opened(&mut large, &mut peer), [(u32::MAX, 100_000), (0, 34_465)]);
+    [1, 3, 1].map(|stream| large.hear(&part(stream, 16_384)).unwrap());
+    assert_eq!(opened(&mut large, &mut peer), []);
+    large.hear(&part(3, 16_384)).unwrap();
+    assert_eq!(opened(&mut large, &mut peer), [(0, 65_536)]);
+    for over in [1_001, 16_384] {
+        let mut small = client(1_000);
+        assert_eq!(small.hear(&part(1, over)), Err(ProtocolError::BadFrame));
+        assert_eq!(small.left().last(), Some(&Asked::Goaway { code: 3 }));
     }
 }
 

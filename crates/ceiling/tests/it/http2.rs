@@ -229,6 +229,28 @@ fn a_connection_ends_after_its_streams() {
     }
 }
 
+/// Another implementation sends no more than our window allows, and goes on when it opens.
+#[test]
+fn replies_longer_than_the_window_arrive_and_are_counted() {
+    let item = format!("{{\"name\": \"{}\"}}", "x".repeat(20_000));
+    for driver in drivers() {
+        let _turn = turn();
+        let server = Server::start("target-grpc", &[]);
+        let url = server.url("/shop.Catalog/Echo").replace("http://", "grpc://");
+        let sizes = ["-n", "300", "-c", "2", "-p", "8", "--driver", driver];
+        for (window, long) in [("1k", 300), ("64k", 0)] {
+            let more = ["-b", &item, "--window", window];
+            let record = load(&[&[url.as_str()], &more[..], &sizes].concat());
+            let point = &record["points"][0];
+            assert_eq!(point["status_codes"], serde_json::json!({ "OK": 300 }), "{driver}");
+            let streams = &point["connections"]["streams"];
+            assert_eq!(count(streams, "/long_responses"), long, "{driver} {window}");
+            let notices = record["notices"].to_string();
+            assert_eq!(notices.contains("longer than --window"), long > 0, "{notices}");
+        }
+    }
+}
+
 /// Inside TLS there are three times: TCP, the handshake, and the settings.
 #[test]
 fn connections_of_calls_that_come_and_go_count_tls_apart() {

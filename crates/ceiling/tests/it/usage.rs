@@ -49,6 +49,8 @@ fn wrong_values_name_the_flag_what_is_accepted_and_an_example() {
     let auto = ["load", "https://127.0.0.1:1", "--http", "auto"];
     refuses(&[&auto[..], &fleet].concat(), &["--http auto", "--http 1 or --http 2"]);
     refuses(&["churn", "tcp://127.0.0.1:1", "--http", "2"], &["--http 2", "bare connections"]);
+    refuses(&["load", URL, "--window", "64k"], &["--window", "HTTP/1.1", "--http 2"]);
+    refuses(&["load", URL, "--http", "2", "--window", "0"], &["--window", "from 1 to 2147483647"]);
     refuses(&["load", URL, "--coalesce", "1s"], &["--coalesce", "for example"]);
     refuses(&["load", URL, "--server-pid", "0"], &["--server-pid", "for example"]);
     refuses(&["load", URL, "-H", "no colon"], &["--header", "for example"]);

@@ -6,11 +6,12 @@
 //! Hot: runs for every frame.
 
 use super::frame::{
-    FrameHead, HEAD_BYTES, PAYLOAD_MAX, PRIORITY_BYTES, WINDOW_MAX, code, flag, kind, setting,
+    FrameHead, HEAD_BYTES, PAYLOAD_MAX, PRIORITY_BYTES, WINDOW_INITIAL, WINDOW_MAX, code, flag,
+    kind, setting,
 };
 use super::hpack::{Fields, Part, TABLE_MAX};
 use super::streams::Body;
-use super::{Http2, PeerTable, REFILL_AT};
+use super::{Http2, PeerTable};
 use crate::http1::HEAD_BYTES_MAX;
 use crate::response::{Expect, Outcome, ProtocolError, Response};
 use crate::session::{RequestId, Witness};
@@ -173,29 +174,35 @@ impl Http2 {
             self.stray_bytes += bytes;
         }
         match frame.kind {
-            kind::DATA => self.use_window(length),
+            kind::DATA => self.use_window(frame)?,
             kind::HEADERS | kind::CONTINUATION => self.begin_block(frame)?,
             _ => {}
         }
         Ok(())
     }
 
-    /// Bytes of a body use up our windows, which are refilled in halves.
+    /// Bytes of a body use up our windows, which are refilled in halves; a stream that ends needs
+    /// no more.
     #[inline]
-    fn use_window(&mut self, length: u32) {
-        self.used += length;
-        if self.used >= REFILL_AT {
+    fn use_window(&mut self, frame: FrameHead) -> Result<(), ProtocolError> {
+        let own = self.own_window;
+        let whole = own.max(WINDOW_INITIAL);
+        self.used += frame.length;
+        let mut is_over = self.used > whole;
+        if self.used >= refill_at(whole) {
             let used = std::mem::take(&mut self.used);
             self.owe(kind::WINDOW_UPDATE, 0, 0, &used.to_be_bytes());
         }
         if let Some(place) = self.incoming.place {
             let stream = self.streams.at(place);
-            stream.used += length;
-            if stream.used >= REFILL_AT {
+            stream.used += frame.length;
+            is_over |= stream.used > own;
+            if stream.used >= refill_at(own) && !frame.has(flag::END_STREAM) {
                 let (id, used) = (stream.id, std::mem::take(&mut stream.used));
                 self.owe(kind::WINDOW_UPDATE, 0, id, &used.to_be_bytes());
             }
         }
+        if is_over { Err(self.broken(code::FLOW_CONTROL_ERROR)) } else { Ok(()) }
     }
 
     /// A frame with a part of a header block began. Its length is bounded like a head of HTTP/1.1,
@@ -432,6 +439,9 @@ impl Http2 {
             Body::Any => self.parts.unannounced += stream.came,
             _ => {}
         }
+        if stream.came > u64::from(self.own_window) {
+            self.news().long += 1;
+        }
         self.parts.body += stream.came;
         self.parts.fields += u64::from(stream.fields);
         self.streams.remove(place);
@@ -578,6 +588,11 @@ impl Http2 {
     }
 }
 
+/// Bytes that used up a window after which it is refilled.
+fn refill_at(window: u32) -> u32 {
+    (window / 2).max(1)
+}
+
 /// The part of a header block in a HEADERS frame, without padding and priority.
 #[inline]
 fn fragment(frame: FrameHead, payload: &[u8]) -> Result<&[u8], ProtocolError> {
@@ -607,17 +622,18 @@ mod tests {
         session.begin(&mut output);
         (session.is_ready, session.next_id) = (true, 3);
         let place = session.streams.add(1, 0);
+        let full = refill_at(WINDOW_MAX);
         session.streams.at(place).status = 200;
         let mut input = Vec::new();
         frame::put(kind::DATA, 0, 1, b"abc", &mut input);
         for (left, streams) in [(4, &[][..]), (3, &[0, 1][..])] {
-            (session.used, session.streams.at(place).used) = (REFILL_AT - left, REFILL_AT - left);
+            (session.used, session.streams.at(place).used) = (full - left, full - left);
             let mut rest = &input[..];
             session.addressee(&mut rest).unwrap();
             session.receive(&mut rest, Expect::Body, &mut (), &mut ()).unwrap();
             let mut given = Vec::new();
             for stream in streams {
-                let more = REFILL_AT.to_be_bytes();
+                let more = full.to_be_bytes();
                 frame::put(kind::WINDOW_UPDATE, 0, *stream, &more, &mut given);
             }
             assert_eq!(session.debts, given, "{left} bytes left");
@@ -625,7 +641,7 @@ mod tests {
         session.debts.clear();
         session.cancel(place);
         session.debts.clear();
-        session.used = REFILL_AT - 3;
+        session.used = full - 3;
         session.addressee(&mut &input[..]).unwrap();
         assert_eq!(session.debts.len(), HEAD_BYTES + 4, "of the connection alone");
     }
