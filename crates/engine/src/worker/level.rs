@@ -10,7 +10,7 @@ use super::{Cause, STOPPED_DRAIN_NS, TICK_NS, Worker};
 use crate::driver::Driver;
 use crate::job::Pace;
 use crate::ledger::Timing;
-use crate::pool::Duty;
+use crate::pool::{Duty, Link};
 use model::dist::Dist;
 use model::slow::SlowEnd;
 use model::tick::{ErrorClass, Phase};
@@ -208,7 +208,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.end_schedule();
         self.close_starts();
         for slot in self.pool.all() {
-            self.count_untaken(slot);
+            // What a lost connection did not take was counted then.
+            if self.pool.link(slot) == Link::Open {
+                self.count_untaken(slot);
+            }
             let tick = &mut self.recorder.tick;
             let batches =
                 self.flights.batches(slot).filter(|batch| self.ledger.is_window(batch.epoch));

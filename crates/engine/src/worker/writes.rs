@@ -253,7 +253,12 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 self.take_leave(slot);
                 return self.abandon(slot, Cause::Failure(ErrorClass::Timeout), now_ns);
             }
-            self.pool.state(slot).session.cancel(place);
+            let session = &mut self.pool.state(slot).session;
+            session.cancel(place);
+            let dropped = session.take_dropped();
+            if let Some(counters) = self.ledger.counters(&mut self.recorder.tick, batch.epoch) {
+                counters.bytes_untaken += dropped;
+            }
             self.samples.done((slot, u64::from(place)));
             self.recorder.tick.streams.cancelled += 1;
             self.flights.land(slot, request, 1, batch.position);
