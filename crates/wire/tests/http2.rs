@@ -391,6 +391,8 @@ fn what_breaks_a_rule_is_named() {
         ends: Ends::No,
         form: Form::Whole,
     };
+    // An entry of 4,000 bytes, which is named 16,000 times.
+    let bomb = [&[0x88, 0x40, 1, b'x', 0x7f, 0xa1, 0x1e][..], &[b'y'; 4_000], &[0xbe; 12_000]];
     let bad = [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), NotHttp2, 1),
         (b"\x15\x03\x01\x00\x02\x02\x16 and more".to_vec(), NotHttp2, 1),
@@ -427,6 +429,7 @@ fn what_breaks_a_rule_is_named() {
             HeadTooLong,
             11,
         ),
+        (after(frame(1, 5, 1, &bomb.concat())), HeadTooLong, 11),
         (after(frame(6, 0, 0, &[0; 8]).repeat(2_000)), BadFrame, 11),
         (after(frame(4, 0, 0, &[]).repeat(4_000)), BadFrame, 11),
     ];

@@ -251,6 +251,80 @@ fn replies_longer_than_the_window_arrive_and_are_counted() {
     }
 }
 
+/// A server that says one thing to each connection after the first request, again and again.
+fn hostile(said: Vec<u8>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let said = said.clone();
+            thread::spawn(move || attack(stream, &said));
+        }
+    });
+    address
+}
+
+fn attack(mut stream: TcpStream, said: &[u8]) {
+    let (mut peer, mut input, mut words) = (Peer::default(), [0; 16 * 1024], Vec::new());
+    say(&Said::Settings { streams: None, window: Some(0) }, &mut words);
+    let mut is_asked = false;
+    while !is_asked && stream.write_all(&std::mem::take(&mut words)).is_ok() {
+        let Ok(length @ 1..) = stream.read(&mut input) else { return };
+        peer.take(&input[..length], |asked| is_asked |= matches!(asked, Asked::Head { .. }));
+    }
+    // It goes on until the generator has closed the connection.
+    while !said.is_empty() && stream.write_all(said).is_ok() {}
+    while stream.read(&mut input).is_ok_and(|length| length > 0) {}
+}
+
+/// Each ends its connections, with a class and a reason, and not the run; and takes no more memory
+/// than a response does.
+#[test]
+fn a_server_that_floods_is_left() {
+    let frame = |kind: u8, flags: u8, stream: u8, payload: &[u8]| {
+        let length = (payload.len() as u32).to_be_bytes();
+        [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
+    };
+    let bomb = [&[0x88, 0x40, 1, b'x', 0x7f, 0xa1, 0x1e][..], &[b'y'; 4_000], &[0xbe; 12_000]];
+    let (begun, page) = (frame(1, 0, 1, b"\x88"), frame(1, 4, 1, b"\x88"));
+    let cases: [(&str, Vec<u8>, &[&str], &str, &str); 9] = [
+        ("nothing", Vec::new(), &[], "timeout", ""),
+        ("no window", Vec::new(), &["-b", "body"], "timeout", ""),
+        ("pings", frame(6, 0, 0, &[0; 8]).repeat(4_000), &[], "parse", "bad-frame"),
+        ("settings", frame(4, 0, 0, &[]).repeat(4_000), &[], "parse", "bad-frame"),
+        (
+            "pieces",
+            [begun, frame(9, 0, 1, b"").repeat(8_000)].concat(),
+            &[],
+            "parse",
+            "head-too-long",
+        ),
+        ("a bomb", frame(1, 5, 1, &bomb.concat()), &[], "parse", "head-too-long"),
+        ("a large frame", frame(0, 0, 1, &[0; 16_385]), &[], "parse", "bad-frame"),
+        (
+            "more than our window",
+            [page, frame(0, 0, 1, &[0; 1_001])].concat(),
+            &["--window", "1k"],
+            "parse",
+            "bad-frame",
+        ),
+        ("a text", b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), &[], "parse", "bad-frame"),
+    ];
+    for (what, said, more, class, reason) in cases {
+        let _turn = turn();
+        let url = format!("http://{}/", hostile(said));
+        let sizes = ["-n", "4", "-c", "1", "-T", "300ms", "--http", "2"];
+        let said = run(
+            &[&["load", &url, "-t", "1", "--warmup", "0", "--json"], &sizes[..], more].concat()
+        );
+        let point = &said.record()["points"][0];
+        let of_class = count(point, &format!("/errors/{class}"));
+        assert_eq!((of_class, count(point, "/requests/failed")), (4, 4), "{what}: {point}");
+        let found = point["samples"].to_string();
+        assert!(found.contains(reason), "{what}: {found}");
+    }
+}
+
 /// Inside TLS there are three times: TCP, the handshake, and the settings.
 #[test]
 fn connections_of_calls_that_come_and_go_count_tls_apart() {

@@ -389,6 +389,19 @@ fn a_body_larger_than_the_window_leaves_in_parts() {
     }
 }
 
+/// A window that never opens holds its body back until the request took too long, and nothing else.
+#[test]
+fn a_body_without_a_window_fails_when_it_took_too_long() {
+    let faults = StreamFaults { window: (0, 0), ..steady() };
+    let level = Level { budget: Some(40), warmup_ns: 0, drain_ns: 60 * MS, ..level(2, 4) };
+    let account = simulate_streams(&job(8, &level, &[300]), level, faults);
+    assert_conserved(&account, &level, "no window");
+    let Counters { sent, failed, errors, bytes_untaken, .. } = account.measured;
+    assert_eq!((sent, failed, errors.get(ErrorClass::Timeout)), (40, 40, 40), "{errors:?}");
+    assert_eq!(bytes_untaken, 40 * 300, "no body left, also of those that were cancelled");
+    assert_eq!(account.streams.held, 40, "{:?}", account.streams);
+}
+
 #[test]
 fn a_server_that_does_not_greet_is_a_failed_attempt() {
     for faults in

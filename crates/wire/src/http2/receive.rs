@@ -402,6 +402,10 @@ impl Http2 {
     ) -> Result<Option<Outcome>, ProtocolError> {
         let ends = self.incoming.block_ends;
         let stream = self.streams.at(place);
+        // A short block may name a long entry of the table many times.
+        if u64::from(fields.bytes) > HEAD_BYTES_MAX {
+            return Err(ProtocolError::HeadTooLong);
+        }
         if fields.is_malformed {
             return Err(ProtocolError::BadHeader);
         }
