@@ -23,6 +23,7 @@ const S = 3;
 const RATE = 2000;
 // Requests of ours before the load: whether the server answers, and whether it speaks HTTP/2.
 const SETUP_MAX = 4;
+const SCHEMA = ["--proto", "crates/schema/fixtures/shop.proto"];
 
 const start = (cpu, words, options) => started("taskset", ["-c", cpu, ...words], options);
 
@@ -50,6 +51,7 @@ async function serve(server) {
   const port = await freePort();
   const behind = await freePort();
   writeFileSync(join(dir, "index.html"), "hello, world\n");
+  writeFileSync(join(dir, "message"), new Uint8Array(5));
   const children = server.start({ dir, port, behind, bench: resolve("bench") })
     .map((words) => start("0", words, { cwd: dir, env: { ...process.env, HOME: dir } }));
   for (const child of children) child.stdout.resume();
@@ -73,7 +75,7 @@ async function serve(server) {
     rmSync(dir, { recursive: true, force: true });
     return lines?.length ?? null;
   };
-  return { url: `http://127.0.0.1:${port}/index.html`, stop };
+  return { url: `http://127.0.0.1:${port}/${server.call ?? "index.html"}`, dir, stop };
 }
 
 async function drive(words) {
@@ -86,8 +88,10 @@ async function drive(words) {
 
 async function ours(server, words) {
   const { url, stop } = await serve(server);
-  const ran = await drive([CEILING, words[0], url, "--http2-prior-knowledge", "-t", "1",
-    "--warmup", "0", "--runs", "none", "--json", ...words.slice(1)]);
+  const asked = server.call ? [url.replace("http:", "grpc:"), ...SCHEMA]
+    : [url, "--http2-prior-knowledge"];
+  const ran = await drive([CEILING, words[0], ...asked, "-t", "1", "--warmup", "0", "--runs",
+    "none", "--json", ...words.slice(1)]);
   const logged = await stop();
   if (!ran.stdout.trim()) throw new Error(ran.stderr.trim().split("\n").at(-1));
   const record = JSON.parse(ran.stdout);
@@ -99,11 +103,14 @@ async function ours(server, words) {
 }
 
 async function theirs(server) {
-  const { url, stop } = await serve(server);
-  const ran = await drive(["h2load", "-t1", `-c${C}`, `-m${M}`, `-D${S}`, url]);
+  const { url, dir, stop } = await serve(server);
+  const call = server.call ? ["-H", "content-type: application/grpc", "-d", join(dir, "message")]
+    : [];
+  const ran = await drive(["h2load", "-t1", `-c${C}`, `-m${M}`, `-D${S}`, ...call, url]);
   const logged = await stop();
   const number = (pattern) => Number(ran.stdout.match(pattern)?.[1] ?? NaN);
   return { logged, rate: number(/, ([\d.]+) req\/s/), done: number(/, (\d+) done/),
+    succeeded: number(/, (\d+) succeeded/),
     errored: number(/, (\d+) errored/), started: number(/, (\d+) started/),
     mean: ran.stdout.match(/time for request: +\S+ +\S+ +(\S+)/)?.[1] ?? "-" };
 }
@@ -122,7 +129,8 @@ function row(name, limit, { load, open, ramp, peer }) {
   const notes = [load.refused && `${load.refused} refused`,
     load.reopened && `${load.reopened} connections opened again`,
     load.failed - load.refused > 0 && `${load.failed - load.refused} failed`].filter(Boolean);
-  const true_ = peer.logged === null ? "" : ` (logged ${peer.logged}, says ${peer.done})`;
+  const true_ = peer.logged === null ? ""
+    : ` (logged ${peer.logged}, says ${peer.done}, ${peer.succeeded} of them good)`;
   const wall = ramp.record.verdict?.wall ?? "none";
   return [name, limit, judged(load), `${rate(load.rate)}${notes.length ? `; ${notes}` : ""}`,
     `${rate(open.rate)}, ${judged(open)}`, `${wall}, ${judged(ramp)}`,

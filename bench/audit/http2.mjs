@@ -2,7 +2,7 @@
 // A server of HTTP/2 without TLS whose truth is known. `--delay 10` milliseconds each; `--streams
 // 10` at once on a connection; `--goaway 1000` requests on a connection, after which it ends;
 // `--grpc 12` answers each call with this status of gRPC, `--grpc 8 --every 10` each tenth one, and
-// the others with 0.
+// the others with 0; `--status 503` responds with that and a body.
 // `--port 0` and `--log FILE`: where it listens, and where it writes a line for each request.
 //
 // It prints its address, and when it is told to end what it counted.
@@ -10,11 +10,12 @@ import { createWriteStream } from "node:fs";
 import http2 from "node:http2";
 import { parseArgs } from "node:util";
 
-const names = ["delay", "streams", "goaway", "grpc", "every", "port"];
+const names = ["delay", "streams", "goaway", "grpc", "every", "port", "status"];
 const { values } = parseArgs({
   options: Object.fromEntries([...names, "log"].map((name) => [name, { type: "string" }])) });
 const log = values.log && createWriteStream(values.log);
-const [delay, streams, goaway, grpc, every, port] = names.map((name) => Number(values[name] ?? 0));
+const [delay, streams, goaway, grpc, every, port, status] =
+  names.map((name) => Number(values[name] ?? 0));
 
 const counted = { requests: 0, answered: 0, connections_accepted: 0, grpc: {}, at_once_max: 0 };
 let atOnce = 0;
@@ -39,7 +40,7 @@ server.on("stream", (stream) => {
     if (stream.destroyed) return;
     counted.answered += 1;
     if (values.grpc === undefined) {
-      stream.respond({ ":status": 200, "content-type": "text/plain" });
+      stream.respond({ ":status": status || 200, "content-type": "text/plain" });
       stream.end("hello, world\n");
     } else {
       call(stream);

@@ -1,6 +1,6 @@
 // Real servers of HTTP/2 without TLS, each with its limits as they are installed, and how they log.
 // `start` returns the commands to start, each of them in the folder of the run; the log is
-// `access.log` there, a line for each request.
+// `access.log` there, a line for each request. `call` is the method of gRPC that is called.
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
@@ -142,7 +142,13 @@ async def app(scope, receive, send):
       return [[`${VENV}/bin/hypercorn`, "app:app", "--bind", `127.0.0.1:${port}`,
         "--access-logfile", `${dir}/access.log`]];
     } },
-  { name: "Node, 10 streams, GOAWAY", streams: "10", needs: ["/usr/bin/node"],
-    start: ({ dir, port, bench }) => [["node", join(bench, "audit/http2.mjs"), "--streams", "10",
-      "--goaway", "1000", "--port", `${port}`, "--log", `${dir}/access.log`]] },
+  node("Node: 10 streams, GOAWAY", "10", ["--streams", "10", "--goaway", "1000"]),
+  node("Node: 503 with a body", "none", ["--status", "503"]),
+  { ...node("Node: calls that fail", "none", ["--grpc", "12"]), call: "shop.Catalog/Read" },
 ];
+
+function node(name, streams, options) {
+  return { name, streams, needs: ["/usr/bin/node"],
+    start: ({ dir, port, bench }) => [["node", join(bench, "audit/http2.mjs"), ...options,
+      "--port", `${port}`, "--log", `${dir}/access.log`]] };
+}
