@@ -36,6 +36,7 @@ mod unicorn_log;
 mod unicorn_sync;
 mod unicorn_workers;
 mod uwsgi_queue;
+mod vertx_defence;
 mod vertx_heap;
 mod vertx_light;
 mod virtual_lock;
@@ -59,6 +60,7 @@ pub const ALL: &[&Scenario] = &[
     &koa_row::SCENARIO,
     &undertow_workers::SCENARIO,
     &undertow_refuse::SCENARIO,
+    &vertx_defence::SCENARIO,
     &vertx_heap::SCENARIO,
     &vertx_light::SCENARIO,
     &virtual_pinned::SCENARIO,

@@ -6,7 +6,8 @@ import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * Vert.x. With KEPT_MB, a cache of that size fills most of the heap, and each request replaces a
- * part of it; otherwise a request waits SLEEP_MS.
+ * part of it; otherwise a request waits SLEEP_MS, and one of ODD_EACH at random ODD_MS. With
+ * RESETS, a connection of HTTP/2 ends when its client cancels more streams than that within 30 s.
  */
 public class Loop {
     private static final int SIZE = 1000;
@@ -19,10 +20,19 @@ public class Loop {
             CACHE.add(new byte[SIZE]);
         }
         Vertx vertx = Vertx.vertx();
-        vertx.createHttpServer(new HttpServerOptions())
+        HttpServerOptions options = new HttpServerOptions();
+        String resets = System.getenv("RESETS");
+        if (resets != null) {
+            options.setHttp2RstFloodMaxRstFramePerWindow(Integer.parseInt(resets));
+        }
+        String each = System.getenv("ODD_EACH");
+        int oddEach = each == null ? Integer.MAX_VALUE : Integer.parseInt(each);
+        vertx.createHttpServer(options)
                 .requestHandler(request -> {
                     if (entries == 0) {
-                        long sleepMs = Long.parseLong(System.getenv("SLEEP_MS"));
+                        boolean isOdd = each != null
+                                && ThreadLocalRandom.current().nextInt(oddEach) == 0;
+                        long sleepMs = Long.parseLong(System.getenv(isOdd ? "ODD_MS" : "SLEEP_MS"));
                         vertx.setTimer(sleepMs, timer -> request.response().end("waited\n"));
                         return;
                     }
