@@ -183,7 +183,7 @@ pub fn encode(
         }
         let method = &methods[&path];
         request.replies = method.replies();
-        request.body = method.message(&request.body).map_err(|why| {
+        request.body = method.messages(&request.body).map_err(|why| {
             let has_template = options.expand.is_none() && mix::has_placeholder(&request.body);
             let hint = if has_template { "; --expand 1000 fills templates in" } else { "" };
             wrong(format!("{}: {why}{hint}", path.trim_start_matches('/')))
@@ -203,17 +203,17 @@ fn service(path: &str) -> Option<String> {
     Some(service.to_string())
 }
 
-/// The method at a path, if it takes one message.
+/// The method at a path, if it is no conversation.
 fn measurable(schema: &Schema, path: &str) -> Result<Method, String> {
     let method = schema.method(path)?;
-    match method.streams() {
-        None => Ok(method),
-        Some(what) => Err(format!(
-            "method {} streams {what}; ceiling makes calls with one message so far, of which the \
-             replies may stream",
+    if method.is_conversation() {
+        return Err(format!(
+            "method {} streams requests and replies; ceiling makes calls of which one of both may \
+             stream so far",
             path.trim_start_matches('/')
-        )),
+        ));
     }
+    Ok(method)
 }
 
 /// Which server is asked what it has, or where its schema is.

@@ -1,11 +1,17 @@
 //! Messages that a method takes, as JSON.
 
 use crate::message::is_well_known;
-use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor};
 use serde_json::{Map, Value, json};
 
 /// Messages inside messages that are shown.
 const DEPTH: u32 = 2;
+
+/// What a method takes: a message, or a list of two.
+pub(crate) fn of_method(method: &MethodDescriptor) -> Value {
+    let one = of(&method.input());
+    if method.is_client_streaming() { json!([one, one]) } else { one }
+}
 
 /// A message with all its fields, of which one of a choice.
 pub(crate) fn of(message: &MessageDescriptor) -> Value {

@@ -78,14 +78,9 @@ impl Schema {
 }
 
 impl Method {
-    /// What it streams besides replies, which keeps it from being measured; nothing for most.
-    pub fn streams(&self) -> Option<&'static str> {
-        let method = &self.descriptor;
-        match (method.is_client_streaming(), method.is_server_streaming()) {
-            (false, _) => None,
-            (true, false) => Some("its requests"),
-            (true, true) => Some("requests and replies"),
-        }
+    /// Whether it streams both ways.
+    pub fn is_conversation(&self) -> bool {
+        self.descriptor.is_client_streaming() && self.descriptor.is_server_streaming()
     }
 
     /// How many messages its reply is.
@@ -93,10 +88,14 @@ impl Method {
         if self.descriptor.is_server_streaming() { Replies::Stream } else { Replies::One }
     }
 
-    /// Its message as JSON describes it, with the prefix that a call has; what is wrong with the
-    /// JSON otherwise.
-    pub fn message(&self, json: &[u8]) -> Result<Vec<u8>, String> {
-        message::encoded(&self.descriptor.input(), json)
+    /// Its message as JSON describes it, with the prefix that a call has; of a method that streams
+    /// its requests, all messages of a list. What is wrong with the JSON otherwise.
+    pub fn messages(&self, json: &[u8]) -> Result<Vec<u8>, String> {
+        let input = self.descriptor.input();
+        match self.descriptor.is_client_streaming() {
+            true => message::listed(&input, json),
+            false => message::encoded(&input, json),
+        }
     }
 
     /// The fields that a reply must have according to JSON; what is wrong with the JSON otherwise.
@@ -104,9 +103,9 @@ impl Method {
         fields::of(&self.descriptor.output(), json)
     }
 
-    /// A message that it takes, as JSON.
+    /// What it takes, as JSON.
     pub fn example(&self) -> String {
-        example::of(&self.descriptor.input()).to_string()
+        example::of_method(&self.descriptor).to_string()
     }
 }
 

@@ -21,18 +21,38 @@ pub(crate) fn encoded(of: &MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, St
     read_as(of, json).map(|(_, message)| framed(&message.encode_to_vec()))
 }
 
+/// The messages of a list, each with its prefix; what is no list is one message.
+pub(crate) fn listed(of: &MessageDescriptor, json: &[u8]) -> Result<Vec<u8>, String> {
+    if !json.trim_ascii().starts_with(b"[") {
+        return encoded(of, json);
+    }
+    let json = value(of, json)?;
+    let values = json.as_array().map_or(&[][..], Vec::as_slice);
+    let framed = values.iter().zip(1..).map(|(value, nth)| match message(of, value) {
+        Ok(message) => Ok(framed(&message.encode_to_vec())),
+        Err(why) => Err(format!("message {nth} of {}: {why}", values.len())),
+    });
+    Ok(framed.collect::<Result<Vec<_>, String>>()?.concat())
+}
+
 /// JSON, and the message that it describes.
 pub(crate) fn read_as(
     of: &MessageDescriptor,
     json: &[u8],
 ) -> Result<(Value, DynamicMessage), String> {
-    let value: Value = serde_json::from_slice(json).map_err(|error| {
+    let value = value(of, json)?;
+    let message = message(of, &value)?;
+    Ok((value, message))
+}
+
+fn value(of: &MessageDescriptor, json: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(json).map_err(|error| {
         format!("the message is not JSON ({error}); for example '{}'", example::of(of))
-    })?;
-    match read(of, &value) {
-        Ok(message) => Ok((value, message)),
-        Err(reason) => Err(wrong(of, &value, "", &reason)),
-    }
+    })
+}
+
+fn message(of: &MessageDescriptor, value: &Value) -> Result<DynamicMessage, String> {
+    read(of, value).map_err(|reason| wrong(of, value, "", &reason))
 }
 
 fn read(of: &MessageDescriptor, value: &Value) -> Result<DynamicMessage, String> {

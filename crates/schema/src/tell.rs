@@ -42,7 +42,7 @@ pub struct Described {
     pub name: String,
     /// How a `.proto` file would have it.
     pub proto: String,
-    /// A message as JSON: it, or the one that a method takes.
+    /// A message as JSON: it, or what a method takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
 }
@@ -130,7 +130,7 @@ fn of_method(method: &MethodDescriptor) -> Vec<Described> {
     let path = path_of(method);
     let line = row(method.parent_service()).methods.into_iter().find(|one| one.path == path);
     let proto = line.map_or(String::new(), |line| format!("{};", line.line()));
-    let example = Some(example::of(&method.input()));
+    let example = Some(example::of_method(method));
     let own = Described { name: path.trim_start_matches('/').to_string(), proto, example };
     let mut all = vec![own];
     let messages = of_message(&method.input()).into_iter().chain(of_message(&method.output()));

@@ -37,18 +37,43 @@ fn what_a_file_imports_is_found_beside_it() {
 fn json_becomes_a_message_with_its_prefix() {
     let read = shop().method("/shop.Catalog/Read").unwrap();
     for json in ["{\"id\":150}", "{\"id\":\"150\"}"] {
-        assert_eq!(read.message(json.as_bytes()).unwrap(), [0, 0, 0, 0, 3, 0x08, 0x96, 0x01]);
+        assert_eq!(read.messages(json.as_bytes()).unwrap(), [0, 0, 0, 0, 3, 0x08, 0x96, 0x01]);
     }
     for json in ["", " ", "{}", "{\"id\":0}"] {
-        assert_eq!(read.message(json.as_bytes()).unwrap(), framed(&[]), "{json:?}");
+        assert_eq!(read.messages(json.as_bytes()).unwrap(), framed(&[]), "{json:?}");
     }
     let echo = shop().method("shop.Catalog/Echo").unwrap();
     let item = "{\"madeAt\":\"1970-01-01T00:00:01Z\",\"parts\":[{\"colour\":\"RED\"}]}";
-    let message = echo.message(item.as_bytes()).unwrap();
+    let message = echo.messages(item.as_bytes()).unwrap();
     assert_eq!(message, [&[0, 0, 0, 0, 8][..], &[0x22, 2, 8, 1], &[0x2a, 2, 0x18, 1]].concat());
     let same = item.replace("madeAt", "made_at");
-    assert_eq!(echo.message(same.as_bytes()).unwrap(), message, "both names of a field");
-    assert!(echo.message(echo.example().as_bytes()).is_ok(), "{}", echo.example());
+    assert_eq!(echo.messages(same.as_bytes()).unwrap(), message, "both names of a field");
+    assert!(echo.messages(echo.example().as_bytes()).is_ok(), "{}", echo.example());
+}
+
+/// A method that streams its requests takes a list; what is no list is one message.
+#[test]
+fn a_list_becomes_messages_each_with_its_prefix() {
+    let collect = shop().method("/shop.Catalog/Collect").unwrap();
+    let (one, two) = ([0, 0, 0, 0, 2, 8, 1], [0, 0, 0, 0, 3, 0x12, 1, b'n']);
+    for (json, messages) in [
+        ("[{\"id\":1},{\"name\":\"n\"}]", [&one[..], &two[..]].concat()),
+        (" [ ]", Vec::new()),
+        ("[{}]", framed(&[])),
+        ("{\"id\":\"1\"}", one.to_vec()),
+        ("", framed(&[])),
+    ] {
+        assert_eq!(collect.messages(json.as_bytes()).unwrap(), messages, "{json:?}");
+    }
+    assert!(collect.messages(collect.example().as_bytes()).unwrap().len() > 20);
+    for (json, words) in [
+        ("[{\"id\":1},{\"idd\":1}]", "message 2 of 2: shop.Item has no field 'idd'"),
+        ("[1]", "message 1 of 1: the message is no shop.Item"),
+        ("[{}", "not JSON"),
+    ] {
+        let wrong = collect.messages(json.as_bytes()).unwrap_err();
+        assert!(wrong.contains(words), "{json}: {wrong}");
+    }
 }
 
 #[test]
@@ -120,7 +145,7 @@ fn what_does_not_fit_is_named() {
         ("{\"parts\":[{\"parts\":[{\"name\":[]}]}]}", ["'parts.parts.name'", "takes string"]),
         ("[1]", ["the message is no shop.Item", "for example '{"]),
     ] {
-        let wrong = echo.message(json.as_bytes()).unwrap_err();
+        let wrong = echo.messages(json.as_bytes()).unwrap_err();
         let is_said = words.iter().all(|word| wrong.contains(word));
         assert!(is_said && !wrong.contains('\n'), "{json}: {wrong}");
     }
@@ -139,13 +164,14 @@ fn methods_are_found_or_what_is_meant_is_told() {
         let wrong = shop.method(path).unwrap_err();
         assert!(wrong.contains(words), "{path}: {wrong}");
     }
-    for (method, streams, replies) in [
-        ("Read", None, Replies::One),
-        ("Watch", None, Replies::Stream),
-        ("Talk", Some("requests and replies"), Replies::Stream),
+    for (method, replies) in [
+        ("Read", Replies::One),
+        ("Watch", Replies::Stream),
+        ("Collect", Replies::One),
+        ("Talk", Replies::Stream),
     ] {
         let method = shop.method(&format!("/shop.Catalog/{method}")).unwrap();
-        assert_eq!((method.streams(), method.replies()), (streams, replies));
+        assert_eq!(method.replies(), replies);
     }
 }
 

@@ -496,7 +496,7 @@ impl Held {
             let room = OUTPUT_MAX.saturating_sub(output.len()) as i64;
             let most = room.min(*whole).min(*own).max(0);
             let length = most.min(i64::from(self.inside)) as u32;
-            if length == 0 {
+            if length == 0 && self.inside > 0 {
                 return false;
             }
             let flags = if length == self.inside { self.flags } else { 0 };

@@ -113,6 +113,27 @@ fn replies_that_stream_are_counted_by_message() {
     }
 }
 
+/// All messages of a call go out on one stream, as the windows of the server open.
+#[test]
+fn requests_that_stream_are_sent_whole() {
+    let _turn = turn();
+    let server = Server::start("target-grpc", &["--fail", "8", "--every", "10"]);
+    let url = url(&server, "/shop.Catalog/Collect");
+    let folder = Folder::new("grpc-collect");
+    // More than the window of a stream.
+    let sizes = [27_182, 8, 1_828, 45_904].map(|length| json!({ "name": "x".repeat(length) }));
+    let file = folder.file("list.json");
+    std::fs::write(&file, json!(sizes).to_string()).unwrap();
+    let right = ["-f", &file, "--check-json", "{\"id\":4}", "-n", "200", "-c", "3", "-p", "16"];
+    let record = load(&[&[&*url], &right[..]].concat());
+    let point = &record["points"][0];
+    let statuses = json!({ "OK": 180, "RESOURCE_EXHAUSTED": 20 });
+    assert_eq!(point["status_codes"], statuses);
+    assert_eq!(count(point, "/requests/completed"), 180);
+    assert_eq!(point["messages"], Value::Null, "the reply is one");
+    assert_eq!(server.stop()["received"], json!(200 * 4));
+}
+
 /// A stream of none, one that ends at its deadline, and checks of each of its messages.
 #[test]
 fn a_stream_is_good_when_its_status_is_and_all_its_messages_are() {
@@ -156,6 +177,9 @@ fn cases_of_the_interoperability_tests_hold() {
     let large = folder.file("large.json");
     let name = "x".repeat(271_828);
     std::fs::write(&large, json!({ "name": name }).to_string()).unwrap();
+    let list = folder.file("list.json");
+    let sizes = [27_182, 8, 1_828, 45_904].map(|length| json!({ "name": "x".repeat(length) }));
+    std::fs::write(&list, json!(sizes).to_string()).unwrap();
     // Behind prefix and field number, and with the length of the name in three bytes.
     let length = (5 + 1 + 3 + name.len()).to_string();
     let odd = "\t\ntest with whitespace\r\nand Unicode BMP \u{263a} and non-BMP \u{1f608}\t\n";
@@ -170,6 +194,13 @@ fn cases_of_the_interoperability_tests_hold() {
     for (case, method, options, status) in [
         ("empty_unary", "Catalog/Echo", &["-b", "{}", "--check-length", "5"][..], "OK"),
         ("large_unary", "Catalog/Echo", &["-f", &large, "--check-length", &length], "OK"),
+        ("client_streaming", "Catalog/Collect", &["-f", &list, "--check-json", "{\"id\":4}"], "OK"),
+        (
+            "an empty client_streaming",
+            "Catalog/Collect",
+            &["-b", "[]", "--check-json", "{\"id\":0}"],
+            "OK",
+        ),
         ("server_streaming", "Catalog/Watch", &["-b", "{\"items\":4}"], "OK"),
         ("status_code_and_message", "Catalog/Fail", &["-b", &plain], "UNKNOWN"),
         ("special_status_message", "Catalog/Fail", &["-b", &special], "UNKNOWN"),
@@ -310,6 +341,7 @@ fn what_cannot_be_called_is_said() {
         (of("/shop.Catalog/Talk"), &[], 2, "streams requests and replies"),
         (of("/shop.Catalog/Read"), &["-b", "{\"id\":\"x\"}"], 2, "field 'id' takes int64"),
         (of("/shop.Catalog/Read"), &["-b", "{\"id\":\"{{seq}}\"}"], 2, "--expand 1000"),
+        (of("/shop.Catalog/Collect"), &["-b", "[{\"id\":{}}]"], 2, "message 1 of 1: field 'id'"),
         (of("/shop.Catalog/Read"), &["--http", "1"], 2, "gRPC needs HTTP/2"),
         (of("/shop.Catalog/Read"), &["--check-json", "{\"idd\":1}"], 2, "did you mean id?"),
         (

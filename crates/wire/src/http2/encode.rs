@@ -103,7 +103,12 @@ impl Shared {
             }
         }
         let body = &request.body;
-        put_block(&block, if body.is_empty() { flag::END_STREAM } else { 0 }, 0, &mut frames);
+        let has_body = !body.is_empty() || request.is_call();
+        put_block(&block, if has_body { 0 } else { flag::END_STREAM }, 0, &mut frames);
+        if has_body && body.is_empty() {
+            // Servers of gRPC wait for a DATA frame that ends a call, also where no message does.
+            frame::put(kind::DATA, flag::END_STREAM, 0, &[], &mut frames);
+        }
         put_body(body, flag::END_STREAM, 0, &mut frames);
         Ok(frames)
     }

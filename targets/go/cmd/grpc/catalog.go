@@ -53,6 +53,8 @@ service { name: "Catalog"
   method { name: "Fail" input_type: ".shop.FailRequest" output_type: ".shop.Item" }
   method { name: "Watch" input_type: ".shop.WatchRequest" output_type: ".shop.Item"
     server_streaming: true }
+  method { name: "Collect" input_type: ".shop.Item" output_type: ".shop.Item"
+    client_streaming: true }
   method { name: "Talk" input_type: ".shop.Item" output_type: ".shop.Item"
     client_streaming: true server_streaming: true } }
 `
@@ -77,11 +79,12 @@ func message(name protoreflect.Name) *dynamicpb.Message {
 	return dynamicpb.NewMessage(file.Messages().ByName(name))
 }
 
-// catalog fails one in every so many calls, and counts the items that it streams.
+// catalog fails one in every so many calls, and counts the items that stream to it and from it.
 type catalog struct {
 	fail     codes.Code
 	every    uint64
 	calls    atomic.Uint64
+	received atomic.Uint64
 	streamed atomic.Uint64
 }
 
@@ -183,6 +186,26 @@ func watch(of any, stream grpc.ServerStream) error {
 	return c.count()
 }
 
+// collect replies with the number of items that it received, and with the name of the last one.
+func collect(of any, stream grpc.ServerStream) error {
+	c, last, number := of.(*catalog), message("Item"), int64(0)
+	for {
+		said := message("Item")
+		if err := stream.RecvMsg(said); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		c.received.Add(1)
+		last, number = said, number+1
+	}
+	if err := c.count(); err != nil {
+		return err
+	}
+	last.Set(last.Descriptor().Fields().ByName("id"), protoreflect.ValueOfInt64(number))
+	return stream.SendMsg(last)
+}
+
 // talk sends back what it receives.
 func talk(_ any, stream grpc.ServerStream) error {
 	for {
@@ -209,6 +232,7 @@ var service = grpc.ServiceDesc{
 	},
 	Streams: []grpc.StreamDesc{
 		{StreamName: "Watch", Handler: watch, ServerStreams: true},
+		{StreamName: "Collect", Handler: collect, ClientStreams: true},
 		{StreamName: "Talk", Handler: talk, ServerStreams: true, ClientStreams: true},
 	},
 	Metadata: "shop.proto",

@@ -33,7 +33,7 @@ const usage = `target-grpc: a server of gRPC with the service shop.Catalog.
   --version
 
 Stopped by SIGTERM or SIGINT; its last line on standard output says how many calls ended with
-which status, and how many messages the method Watch streamed.
+which status, and how many messages streamed to it and from it.
 `
 
 var version = "dev"
@@ -51,6 +51,7 @@ type stopped struct {
 	Event    string            `json:"event"`
 	Target   string            `json:"target"`
 	Statuses map[string]uint64 `json:"statuses"`
+	Received uint64            `json:"received"`
 	Streamed uint64            `json:"streamed"`
 }
 
@@ -150,6 +151,6 @@ func serve(options options) error {
 	server.Stop()
 	return output.Encode(stopped{
 		Event: "stopped", Target: "grpc", Statuses: counts.byName(),
-		Streamed: catalog.streamed.Load(),
+		Received: catalog.received.Load(), Streamed: catalog.streamed.Load(),
 	})
 }
