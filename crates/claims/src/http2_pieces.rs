@@ -1,6 +1,7 @@
 //! Any split of what a server of HTTP/2 sends means the same.
 
 use arbitrary::{Arbitrary, Unstructured};
+use model::call::Replies;
 use model::load::Request;
 use wire::http2::{Http2, Scheme};
 use wire::response::{Expect, Outcome, ProtocolError};
@@ -53,7 +54,7 @@ fn hear(
             let mut body = Bodies::default();
             let outcome = session.receive(&mut piece, expect, &mut (), &mut body)?;
             bodies[place as usize].extend(body.0);
-            messages[place as usize] += session.take_messages();
+            messages[place as usize] += session.take_messages().came;
             outcomes.extend(outcome.map(|outcome| (request, outcome)));
         }
         assert!(piece.is_empty(), "all is consumed");
@@ -70,18 +71,23 @@ pub fn hold(bytes: &[u8]) {
     if bytes.is_empty() {
         return;
     }
-    let all = [Expect::Body, Expect::HeadOnly, Expect::Call, Expect::Stream];
-    let expect = all[usize::from(choice & 3)];
+    let all = [Expect::Body, Expect::HeadOnly, Expect::Call, Expect::Stream, Expect::Conversation];
+    let expect = all[usize::from(choice) % all.len()];
+    let (body, replies) = match expect {
+        Expect::Conversation => (b"\0\0\0\0\x02\x08\x01".repeat(3), Replies::Each),
+        _ => (vec![b'b'; 20_000], Replies::One),
+    };
     let request = Request {
         method: "POST".to_string(),
         path: "/".to_string(),
         host: "claims".to_string(),
-        body: vec![b'b'; 20_000],
+        body,
+        replies,
         ..Request::default()
     };
     let tape = Tape::http2(&[request], Scheme::Http).expect("a plain request");
     let whole = hear(bytes, bytes.len(), expect, &tape);
-    let piece_max = usize::from(choice >> 2) + 1;
+    let piece_max = usize::from(choice) / all.len() + 1;
     assert_eq!(whole, hear(bytes, piece_max, expect, &tape), "pieces changed it");
     assert_eq!(whole, hear(bytes, 1, expect, &tape), "single bytes changed it");
     let Ok(heard) = whole else { return };

@@ -1,6 +1,7 @@
 //! When the messages of replies that stream arrive.
 //!
-//! For: calls whose method streams its replies. Each message belongs to its call, and so to the
+//! For: calls whose method streams its replies, and conversations, in which each message of the
+//! request waits for the reply to the one before it. A message belongs to its call, and so to the
 //! part of the level in which that was sent.
 //! In: how many messages a read completed, and for which request. Out: counts and times of the
 //! current tick.
@@ -16,7 +17,8 @@ use crate::flight::Batch;
 use crate::ledger::Ledger;
 use model::dist::Dist;
 use model::tick::Tick;
-use wire::session::RequestId;
+use wire::response::Expect;
+use wire::session::{MessageCount, RequestId};
 use wire::tape::Tape;
 
 /// See the module.
@@ -48,11 +50,20 @@ impl Messages {
         self.last_ns.get_mut(slot as usize * self.each as usize + place as usize)
     }
 
-    /// A request is sent.
+    /// A request is sent; the first message of a conversation is due with it.
     #[inline]
-    pub fn restart(&mut self, slot: SlotId, request: RequestId) {
-        if let Some(last_ns) = self.last(slot, request) {
-            *last_ns = 0;
+    pub fn restart(
+        &mut self,
+        (tick, ledger): (&mut Tick, &Ledger),
+        (slot, request): (SlotId, RequestId),
+        (batch, expect): (&Batch, Expect),
+    ) {
+        let Some(last_ns) = self.last(slot, request) else { return };
+        *last_ns = 0;
+        if expect == Expect::Conversation
+            && let Some(counters) = ledger.counters(tick, batch.epoch)
+        {
+            counters.messages_due += 1;
         }
     }
 
@@ -62,19 +73,23 @@ impl Messages {
         (tick, ledger): (&mut Tick, &Ledger),
         (slot, request): (SlotId, RequestId),
         batch: &Batch,
-        (count, at_ns): (u32, u64),
+        (count, at_ns): (MessageCount, u64),
     ) {
         let Some(last_ns) = self.last(slot, request) else { return };
         let before_ns = std::mem::replace(last_ns, at_ns);
         let Some(counters) = ledger.counters(tick, batch.epoch) else { return };
-        counters.messages += u64::from(count);
+        counters.messages += u64::from(count.came);
+        counters.messages_due += u64::from(count.due);
         if ledger.is_window(batch.epoch) {
             let (dist, since_ns) = match before_ns {
                 0 => (Dist::FirstMessage, batch.planned_ns),
                 _ => (Dist::Gap, before_ns),
             };
-            tick.histograms[dist].record_n(at_ns.saturating_sub(since_ns), 1);
-            tick.histograms[Dist::Gap].record_n(0, u64::from(count) - 1);
+            let took_ns = at_ns.saturating_sub(since_ns);
+            tick.histograms[dist].record_n(took_ns, 1);
+            tick.histograms[Dist::Gap].record_n(0, u64::from(count.came) - 1);
+            // A message is due when the reply to the one before it came.
+            tick.histograms[Dist::Message].record_n(took_ns, u64::from(count.answered));
         }
     }
 }

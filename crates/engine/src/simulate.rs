@@ -95,6 +95,8 @@ pub struct Account {
     pub first: Summary,
     /// See `first`.
     pub gap: Summary,
+    /// Latency of messages of conversations that were replied to.
+    pub message: Summary,
     /// Time from established to the server's settings.
     pub settings: Summary,
     /// The loop's own account.
@@ -214,6 +216,7 @@ fn run<D: Driver, S: Session>(
     account.settings = sums[Dist::Settings].summary(0);
     account.first = sums[Dist::FirstMessage].summary(0);
     account.gap = sums[Dist::Gap].summary(0);
+    account.message = sums[Dist::Message].summary(0);
     account.at_least = sums[Dist::AtLeast].summary(0);
     account.planned_connect = sums[Dist::PlannedConnect].summary(0);
     account

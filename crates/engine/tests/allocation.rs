@@ -17,6 +17,7 @@ use rcgen::CertifiedKey;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -68,6 +69,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
+/// A message of a call, with its prefix.
+const MESSAGE: &[u8] = &[0, 0, 0, 0, 2, 8, 1];
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\n\r\nhi";
 
 /// Serves every connection in a thread of its own, whose memory does not count.
@@ -113,6 +116,7 @@ fn respond_all(mut stream: impl Read + Write) {
 fn serve_streams() -> SocketAddr {
     listen(|mut stream| {
         let (mut peer, mut input, mut words) = (Peer::default(), [0; 4096], Vec::new());
+        let mut is_open = BTreeSet::new();
         let fields = &[("date", "now")];
         let (reason, ending) = ("", Ending::Length);
         let reply = Reply { status: 200, reason, fields, ending, body: b"hi" };
@@ -124,9 +128,13 @@ fn serve_streams() -> SocketAddr {
                     respond(stream, &reply, &mut words);
                     say(&Said::Ping, &mut words);
                 }
-                Asked::Body { stream, bytes, ends: true } => {
+                Asked::Body { stream, bytes, ends, .. } => {
                     say(&Said::Window { stream: 0, more: bytes }, &mut words);
-                    answer_call(stream, &mut words);
+                    say_message(stream, is_open.insert(stream), &mut words);
+                    if ends {
+                        end_call(stream, &mut words);
+                        is_open.remove(&stream);
+                    }
                 }
                 _ => {}
             });
@@ -134,12 +142,19 @@ fn serve_streams() -> SocketAddr {
     })
 }
 
-/// Every third call fails.
-fn answer_call(stream: u32, words: &mut Vec<u8>) {
+/// Replies to a message of a call.
+fn say_message(stream: u32, is_first: bool, words: &mut Vec<u8>) {
     let fields = &[("content-type", "application/grpc")];
     let (ends, form, padding) = (Ends::No, Form::Whole, None);
-    say(&Said::Head { stream, status: Some(200), fields, ends, form }, words);
-    say(&Said::Body { stream, body: &[0, 0, 0, 0, 2, 8, 1], ends, padding }, words);
+    if is_first {
+        say(&Said::Head { stream, status: Some(200), fields, ends, form }, words);
+    }
+    say(&Said::Body { stream, body: MESSAGE, ends, padding }, words);
+}
+
+/// Every third call fails.
+fn end_call(stream: u32, words: &mut Vec<u8>) {
+    let form = Form::Whole;
     let fields = &[("grpc-status", if (stream / 2).is_multiple_of(3) { "8" } else { "0" })];
     say(&Said::Head { stream, status: None, fields, ends: Ends::Yes, form }, words);
 }
@@ -148,7 +163,7 @@ fn call() -> Request {
     Request {
         method: "POST".to_string(),
         headers: vec![("content-type".to_string(), "application/grpc".to_string())],
-        body: vec![0, 0, 0, 0, 2, 8, 1],
+        body: MESSAGE.repeat(3),
         ..request("/shop.Catalog/Read", 0)
     }
 }
@@ -348,6 +363,7 @@ fn no_driver_allocates_after_warm_up() {
                     (Replies::One, Checks::default()),
                     (Replies::One, of_fields()),
                     (Replies::Stream, of_fields()),
+                    (Replies::Each, of_fields()),
                 ] {
                     let call = Request { replies, ..call() };
                     let tape = Tape::http2(&[call], Scheme::Http).unwrap();

@@ -164,6 +164,12 @@ fn of_times(times: Times) -> (&'static str, Read) {
              that were read together.",
             |of, figure| at(&of.point.messages.as_ref()?.gap_ns, figure),
         ),
+        Times::Message => (
+            "Latency of a message of a conversation: from when it was due, which is with its call \
+             or with the reply before it, to its reply. One without a reply counts as slower than \
+             all.",
+            |of, figure| at(of.point.messages.as_ref()?.latency_ns.as_ref()?, figure),
+        ),
     }
 }
 

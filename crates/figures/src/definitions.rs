@@ -636,7 +636,9 @@ const DEFINITIONS: &[(&str, &str)] = &[
          whole messages that arrived in the window, whenever their call was made; received: those \
          of the calls of the window, until the end of the drain; per_call: the same for each call \
          of the window, in a mix of all methods. The main rate and all other figures count calls: \
-         one is complete when its status came, behind its last message.",
+         one is complete when its status came, behind its last message. due: messages of \
+         conversations (methods that stream requests and replies), the first with its call, each \
+         other one with the reply before it; absent without any.",
     ),
     (
         "points[].messages.first_ns",
@@ -649,6 +651,13 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "From the read that completed a message of a call to the one that completed its next, by \
          message; zero between messages that one read completed. Together with first_ns it has \
          one value for each of received.",
+    ),
+    (
+        "points[].messages.latency_ns",
+        "Of each message of a conversation from when it was due to the read that completed its \
+         reply: the first from where latency counts, each other one from the reply before it. \
+         Messages that were due and had no reply by the end of the drain, or whose call had \
+         failed, are censored: they count as slower than all. Absent without a conversation.",
     ),
     (
         "points[].cpu.answers",

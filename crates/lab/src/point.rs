@@ -6,6 +6,7 @@ use crate::gather::Gathered;
 use crate::visit::Visit;
 use crate::{mix, samples};
 use judge::observe::Observed;
+use model::call::Replies;
 use model::call::Spoken;
 use model::curve::Curve;
 use model::dist::Dist;
@@ -119,6 +120,8 @@ fn messages(trial: &Trial, gathered: &Gathered, duration_s: f64) -> Option<Messa
     let summary = |dist: Dist| gathered.histograms[dist].summary(0);
     let (received, sent) = (gathered.measured.messages, gathered.measured.sent);
     let has_streams = trial.requests.iter().any(|request| !request.replies.is_one());
+    let talks = trial.requests.iter().any(|request| request.replies == Replies::Each);
+    let due = gathered.measured.messages_due;
     has_streams.then(|| MessageInfo {
         arrived: gathered.messages,
         rate: per_second(gathered.messages as f64, duration_s),
@@ -126,6 +129,11 @@ fn messages(trial: &Trial, gathered: &Gathered, duration_s: f64) -> Option<Messa
         per_call: (sent > 0).then(|| received as f64 / sent as f64),
         first_ns: summary(Dist::FirstMessage),
         gap_ns: summary(Dist::Gap),
+        due: talks.then_some(due),
+        latency_ns: talks.then(|| {
+            let replied = &gathered.histograms[Dist::Message];
+            replied.summary(due.saturating_sub(replied.count()))
+        }),
     })
 }
 

@@ -63,7 +63,8 @@ fn left(term: &Term, known: &Known<'_>) -> Left {
             }
         }
         // A request in flight may still get a good response, slower than all others, or none.
-        Figure::Status(_) | Figure::Time(Times::Good | Times::First | Times::Gap, _) => {
+        Figure::Status(_)
+        | Figure::Time(Times::Good | Times::First | Times::Gap | Times::Message, _) => {
             if known.in_flight == 0 { Left::Nothing } else { Left::Open }
         }
         Figure::Time(Times::Latency, statistic) => {

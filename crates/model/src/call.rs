@@ -61,6 +61,8 @@ pub enum Replies {
     One,
     /// Any number, one after the other, until the status ends them.
     Stream,
+    /// One for each message of the request, which waits for the reply to the one before it.
+    Each,
 }
 
 impl Replies {

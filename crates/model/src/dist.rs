@@ -46,6 +46,9 @@ crate::named! {
         /// Time from each message of such a call to the next one, nanoseconds; zero between those
         /// that were read together.
         Gap = "points[].messages.gap_ns",
+        /// Latency of messages of measured conversations that were replied to, nanoseconds: of the
+        /// first one from where latency counts, of each other one from the reply before it.
+        Message = "points[].messages.latency_ns",
         /// Responses to measured requests per connection, with any status; filled in the last tick
         /// of a load order.
         PerConnection = "points[].connections.requests_each",

@@ -83,6 +83,9 @@ crate::named! {
         First = "first.",
         /// From each message of such a reply to the next one.
         Gap = "gap.",
+        /// From when a message of a conversation was due to its reply. One without a reply counts
+        /// as slower than all.
+        Message = "message.",
     }
     /// What stands before a statistic of them.
     fn prefix;

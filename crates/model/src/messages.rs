@@ -18,4 +18,11 @@ pub struct MessageInfo {
     pub first_ns: Summary,
     /// From each message of a call to the next one; zero between those that were read together.
     pub gap_ns: Summary,
+    /// Messages of conversations that were due; absent where no call is a conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<u64>,
+    /// From when such a message was due to its reply. One without a reply counts as slower than
+    /// all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ns: Option<Summary>,
 }

@@ -225,6 +225,9 @@ crate::tally! {
         pub parts: Parts,
         /// Whole messages of replies that stream, counted as they arrive.
         pub messages: u64,
+        /// Messages of conversations that were due: the first with its call, each other one with
+        /// the reply to the one before it.
+        pub messages_due: u64,
         /// Responses that failed a check, those with an error status left out: part of `failed`.
         pub mismatches: Mismatches,
         /// Why attempts and requests failed.

@@ -179,7 +179,7 @@ pub fn encode(
         let path = request.path.clone();
         let wrong = |why: String| Refusal::Usage(Usage(why));
         if !methods.contains_key(&path) {
-            methods.insert(path.clone(), measurable(&schema, &path).map_err(wrong)?);
+            methods.insert(path.clone(), schema.method(&path).map_err(wrong)?);
         }
         let method = &methods[&path];
         request.replies = method.replies();
@@ -201,19 +201,6 @@ pub fn encode(
 fn service(path: &str) -> Option<String> {
     let (service, _) = path.trim_start_matches('/').split_once('/')?;
     Some(service.to_string())
-}
-
-/// The method at a path, if it is no conversation.
-fn measurable(schema: &Schema, path: &str) -> Result<Method, String> {
-    let method = schema.method(path)?;
-    if method.is_conversation() {
-        return Err(format!(
-            "method {} streams requests and replies; ceiling makes calls of which one of both may \
-             stream so far",
-            path.trim_start_matches('/')
-        ));
-    }
-    Ok(method)
 }
 
 /// Which server is asked what it has, or where its schema is.

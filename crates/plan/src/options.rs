@@ -110,7 +110,7 @@ pub struct Options {
     #[arg(short = 'X', long, short_alias = 'm', value_name = "METHOD")]
     pub method: Option<Method>,
 
-    /// Body of the request; for gRPC the message as JSON
+    /// Body of the request; for gRPC the message as JSON, or a list of them where requests stream
     #[arg(short = 'b', long, value_name = "TEXT", conflicts_with = "body_file")]
     pub body: Option<Body>,
 

@@ -78,14 +78,14 @@ impl Schema {
 }
 
 impl Method {
-    /// Whether it streams both ways.
-    pub fn is_conversation(&self) -> bool {
-        self.descriptor.is_client_streaming() && self.descriptor.is_server_streaming()
-    }
-
     /// How many messages its reply is.
     pub fn replies(&self) -> Replies {
-        if self.descriptor.is_server_streaming() { Replies::Stream } else { Replies::One }
+        let method = &self.descriptor;
+        match (method.is_client_streaming(), method.is_server_streaming()) {
+            (_, false) => Replies::One,
+            (false, true) => Replies::Stream,
+            (true, true) => Replies::Each,
+        }
     }
 
     /// Its message as JSON describes it, with the prefix that a call has; of a method that streams

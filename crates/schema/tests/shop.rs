@@ -168,7 +168,7 @@ fn methods_are_found_or_what_is_meant_is_told() {
         ("Read", Replies::One),
         ("Watch", Replies::Stream),
         ("Collect", Replies::One),
-        ("Talk", Replies::Stream),
+        ("Talk", Replies::Each),
     ] {
         let method = shop.method(&format!("/shop.Catalog/{method}")).unwrap();
         assert_eq!(method.replies(), replies);

@@ -8,8 +8,9 @@
 //!
 //! Our windows are as large as the protocol allows, so they hold nothing up, unless the load asks
 //! for those of a usual client. The windows of the peer hold back the rest of a body, which leaves
-//! as they open. A peer that breaks a rule costs the connection, and our last frame says why
-//! (GOAWAY); one that breaks a rule without effect on what follows is forgiven.
+//! as they open. In a conversation each message is held back until the reply to the one before it.
+//! A peer that breaks a rule costs the connection, and our last frame says why (GOAWAY); one that
+//! breaks a rule without effect on what follows is forgiven.
 //!
 //! Left out on purpose: pushes, which we forbid; priorities, which the RFC has withdrawn; and the
 //! upgrade from HTTP/1.1, which it has withdrawn as well.
@@ -34,9 +35,9 @@ pub use self::spell::spell;
 use self::frame::{FrameHead, HEAD_BYTES, PREFACE, WINDOW_INITIAL, WINDOW_MAX, code, flag, kind};
 use self::hpack::Decoder;
 use self::receive::Incoming;
-use self::streams::{Streams, places};
+use self::streams::{Stream, Streams, places};
 use crate::response::{Expect, Outcome, Progress, ProtocolError, Response};
-use crate::session::{RequestId, ResponseOrder, Session, Witness};
+use crate::session::{MessageCount, RequestId, ResponseOrder, Session, Witness};
 use crate::tape::Tape;
 use model::streams::StreamTally;
 use model::tick::Parts;
@@ -78,11 +79,11 @@ pub struct Http2 {
     used: u32,
     /// Frames to send.
     debts: Vec<u8>,
-    /// Bodies that are held back, the oldest first.
+    /// Bodies that are held back, the oldest first, and messages that are due.
     held: Vec<Held>,
     parts: Parts,
     /// Messages of streams of them, since they were taken.
-    messages: u32,
+    messages: MessageCount,
     /// What the peer said of streams, and whether there is any of it, since it was told.
     news: StreamTally,
     has_news: bool,
@@ -106,7 +107,8 @@ enum PeerTable {
     Unused,
 }
 
-/// The rest of a request on the tape, for which the peer's windows have no room yet.
+/// The rest of a request on the tape, for which the peer's windows have no room yet, or of which a
+/// message is due.
 #[derive(Debug)]
 struct Held {
     place: u32,
@@ -147,7 +149,7 @@ impl Session for Http2 {
             debts: Vec::with_capacity(256),
             held: Vec::with_capacity(depth as usize),
             parts: Parts::default(),
-            messages: 0,
+            messages: MessageCount::default(),
             news: StreamTally::default(),
             has_news: false,
             stray_bytes: 0,
@@ -177,7 +179,8 @@ impl Session for Http2 {
         self.debts.clear();
         self.held.clear();
         (self.parts, self.stray_bytes, self.dropped_bytes) = (Parts::default(), 0, 0);
-        (self.news, self.has_news, self.messages) = (StreamTally::default(), false, 0);
+        (self.news, self.has_news) = (StreamTally::default(), false);
+        self.messages = MessageCount::default();
         output.extend_from_slice(PREFACE);
         let mut settings = [0; 12];
         settings[1] = frame::setting::ENABLE_PUSH as u8;
@@ -242,20 +245,9 @@ impl Session for Http2 {
             }
             PeerTable::Primed | PeerTable::Unused => {}
         }
-        if at < span.end {
-            self.write_body(
-                Held {
-                    place,
-                    id,
-                    begin: at,
-                    end: span.end,
-                    inside: 0,
-                    flags: 0,
-                    has_waited: false,
-                },
-                tape,
-                output,
-            );
+        match at < span.end {
+            true => self.write_body(Held::new((place, id), (at, span.end)), tape, output),
+            false => self.streams.at(place).is_sent = true,
         }
         place
     }
@@ -291,7 +283,7 @@ impl Session for Http2 {
 
     // Cold: the connection is given up.
     fn held_bytes(&self) -> u64 {
-        self.held.iter().map(Held::bytes).sum()
+        self.held.iter().map(Held::bytes).sum::<u64>() + self.streams.waiting_bytes()
     }
 
     // Cold: a request took too long.
@@ -354,7 +346,7 @@ impl Session for Http2 {
     }
 
     #[inline]
-    fn take_messages(&mut self) -> u32 {
+    fn take_messages(&mut self) -> MessageCount {
         std::mem::take(&mut self.messages)
     }
 
@@ -418,8 +410,8 @@ impl Http2 {
 
     /// Writes as much of a body as there is room for, and holds the rest back.
     fn write_body(&mut self, mut held: Held, tape: &[u8], output: &mut Vec<u8>) {
-        let windows = (&mut self.window, &mut self.streams.at(held.place).window);
-        if !held.pour(windows, tape, output) {
+        let stream = self.streams.at(held.place);
+        if !held.pour((&mut self.window, stream), tape, output) {
             self.held.push(held);
             self.count_held();
         }
@@ -429,8 +421,8 @@ impl Http2 {
     fn release(&mut self, tape: &[u8], output: &mut Vec<u8>) {
         let (window, streams) = (&mut self.window, &mut self.streams);
         self.held.retain_mut(|held| {
-            let windows = (&mut *window, &mut streams.at(held.place).window);
-            !held.pour(windows, tape, output)
+            let stream = streams.at(held.place);
+            !held.pour((&mut *window, stream), tape, output)
         });
         self.count_held();
     }
@@ -452,12 +444,14 @@ impl Http2 {
         &mut self.news
     }
 
-    /// Forgets what is held back of a request, if anything is; true if it was.
-    fn drop_rest(&mut self, place: u32) -> bool {
-        let nth = self.held.iter().position(|held| held.place == place);
-        let dropped = nth.map(|nth| self.held.remove(nth));
-        self.dropped_bytes += dropped.as_ref().map_or(0, Held::bytes);
-        dropped.is_some()
+    /// Forgets what was not written of a request.
+    fn drop_rest(&mut self, place: u32) {
+        let stream = self.streams.at(place);
+        self.dropped_bytes += stream.waiting_bytes();
+        stream.waiting = (0, 0);
+        if let Some(nth) = self.held.iter().position(|held| held.place == place) {
+            self.dropped_bytes += self.held.remove(nth).bytes();
+        }
     }
 }
 
@@ -471,41 +465,49 @@ fn say_empty(frame: usize, output: &mut Vec<u8>) {
 }
 
 impl Held {
+    /// What lies at a place of the tape, from the head of a frame.
+    fn new((place, id): (u32, u32), (begin, end): (usize, usize)) -> Self {
+        Self { place, id, begin, end, inside: 0, flags: 0, has_waited: false }
+    }
+
     /// Bytes of it on the tape.
     fn bytes(&self) -> u64 {
         (self.end - self.begin) as u64
     }
 
     /// Writes as much as the windows of the connection and of the stream have room for; true when
-    /// nothing is left.
+    /// nothing is left that may be written.
     fn pour(
         &mut self,
-        (whole, own): (&mut i64, &mut i64),
+        (window, stream): (&mut i64, &mut Stream),
         tape: &[u8],
         output: &mut Vec<u8>,
     ) -> bool {
         loop {
             if self.inside == 0 {
-                if self.begin == self.end {
-                    return true;
-                }
                 let head = FrameHead::at(&tape[self.begin..]);
                 (self.inside, self.flags) = (head.length, head.flags);
                 self.begin += HEAD_BYTES;
             }
             let room = OUTPUT_MAX.saturating_sub(output.len()) as i64;
-            let most = room.min(*whole).min(*own).max(0);
+            let most = room.min(*window).min(stream.window).max(0);
             let length = most.min(i64::from(self.inside)) as u32;
             if length == 0 && self.inside > 0 {
                 return false;
             }
-            let flags = if length == self.inside { self.flags } else { 0 };
+            let flags = if length == self.inside { self.flags & !flag::WAITS } else { 0 };
             FrameHead { length, kind: kind::DATA, flags, stream: self.id }.put(output);
             output.extend_from_slice(&tape[self.begin..self.begin + length as usize]);
             self.begin += length as usize;
             self.inside -= length;
-            *whole -= i64::from(length);
-            *own -= i64::from(length);
+            *window -= i64::from(length);
+            stream.window -= i64::from(length);
+            if self.inside == 0 && self.flags & (flag::WAITS | flag::END_STREAM) != 0 {
+                stream.asked += 1;
+                stream.is_sent = self.begin == self.end;
+                stream.waiting = (self.begin, self.end);
+                return true;
+            }
         }
     }
 }

@@ -49,6 +49,8 @@ pub enum Expect {
     Call,
     /// The same with any number of messages.
     Stream,
+    /// The same with one message for each of the request, which takes turns with them.
+    Conversation,
 }
 
 /// How far the response has come whose bytes are arriving.

@@ -164,11 +164,10 @@ pub trait Session: Sized {
         None
     }
 
-    /// Whole messages that came of the last addressee since it was last asked, if its reply is a
-    /// stream of them.
+    /// Messages of the last addressee since it was last asked, if its reply is a stream of them.
     #[inline]
-    fn take_messages(&mut self) -> u32 {
-        0
+    fn take_messages(&mut self) -> MessageCount {
+        MessageCount::default()
     }
 
     /// What the responses consist of that were complete since it was last asked; nothing for a
@@ -177,6 +176,17 @@ pub trait Session: Sized {
     fn take_parts(&mut self) -> Parts {
         Parts::default()
     }
+}
+
+/// Messages of a reply that is a stream of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MessageCount {
+    /// Those that are whole.
+    pub came: u32,
+    /// Of a conversation: messages of the request that they answer, and those that are due now.
+    pub answered: u32,
+    /// See `answered`.
+    pub due: u32,
 }
 
 /// How the responses of a connection follow each other.

@@ -120,7 +120,8 @@ impl Tape {
 
     /// Whether the reply to any request is a stream of messages.
     pub fn has_streams(&self) -> bool {
-        self.expects.contains(&Expect::Stream)
+        let is_stream = |expect: &Expect| matches!(expect, Expect::Stream | Expect::Conversation);
+        self.expects.iter().any(is_stream)
     }
 
     /// The rules for the response to the request at `position`. Only when there are rules.
@@ -209,7 +210,9 @@ fn expect_of(request: &Request) -> Expect {
         "HEAD" => Expect::HeadOnly,
         _ if request.is_call() => match request.replies {
             Replies::One => Expect::Call,
-            Replies::Stream => Expect::Stream,
+            // Without a message there is nothing to reply to.
+            Replies::Each if !request.body.is_empty() => Expect::Conversation,
+            Replies::Stream | Replies::Each => Expect::Stream,
         },
         _ => Expect::Body,
     }

@@ -1,12 +1,12 @@
 //! HTTP/2 against servers that are right in unusual ways, and against those that are wrong.
 
-use model::call::CallStatus;
+use model::call::{CallStatus, Replies};
 use model::load::Request;
 use model::streams::StreamTally;
 use proptest::prelude::*;
 use wire::http2::{Asked, Ends, Form, Http2, Peer, Said, Scheme, say};
 use wire::response::{Expect, Outcome, ProtocolError, Response};
-use wire::session::{RequestId, Session, Witness};
+use wire::session::{MessageCount, RequestId, Session, Witness};
 use wire::tape::Tape;
 
 const DEPTH: u32 = 8;
@@ -253,7 +253,7 @@ fn a_request_is_what_a_server_expects() {
     let Asked::Head { stream: 1, block_bytes, ends: false } = asked[3] else { panic!("{asked:?}") };
     assert!(block_bytes < 70, "{block_bytes}");
     let rest = [(16_384, false), (3_616, true)];
-    let rest = rest.map(|(bytes, ends)| Asked::Body { stream: 1, bytes, ends });
+    let rest = rest.map(|(bytes, ends)| Asked::Body { stream: 1, bytes, messages: 0, ends });
     let more = 0x7fff_ffff - 65_535;
     let greeting = [
         Asked::Settings { window: 0x7fff_ffff },
@@ -594,7 +594,7 @@ fn a_head_longer_than_a_frame_goes_on_in_the_next() {
     let heads: Vec<_> = all.iter().filter(|asked| matches!(asked, Asked::Head { .. })).collect();
     let Asked::Head { stream: 1, block_bytes, ends: false } = heads[0] else { panic!("{all:?}") };
     assert!(*block_bytes > 40_000, "{block_bytes}");
-    assert_eq!(all.last(), Some(&Asked::Body { stream: 1, bytes: 3, ends: true }));
+    assert_eq!(all.last(), Some(&Asked::Body { stream: 1, bytes: 3, messages: 0, ends: true }));
 }
 
 /// The status of a call, from the response to it.
@@ -625,7 +625,6 @@ fn ended(said: &[Said<'_>]) -> CallStatus {
 /// without one, HTTP says what was wrong; a good one has its message.
 #[test]
 fn a_call_ends_with_a_status() {
-    const MESSAGE: &[u8] = &[0, 0, 0, 0, 2, 8, 1];
     let trailers =
         |fields| Said::Head { stream: 1, status: None, fields, ends: Ends::Yes, form: Form::Whole };
     let (ok, exhausted, odd) = (
@@ -665,6 +664,124 @@ fn a_call_ends_with_a_status() {
     assert_eq!(short(404, &[]), CallStatus::Unimplemented);
     assert_eq!(short(502, &[("grpc-status", "7")]), CallStatus::PermissionDenied);
     assert_eq!(short(500, &[("grpc-status", "0")]), CallStatus::Unknown);
+}
+
+/// A client that talks: three messages of 7, 5 and 207 bytes.
+fn talker() -> Client {
+    let mut client = Client::new(0);
+    let kind = ("Content-Type".to_string(), "application/grpc".to_string());
+    let last = [&[0, 0, 0, 0, 202][..], &[b'm'; 202]].concat();
+    let body = [MESSAGE, &[0; 5], &last].concat();
+    let (replies, headers, method) = (Replies::Each, vec![kind], "POST".to_string());
+    let call = Request { body, replies, headers, method, ..request(0) };
+    client.tape = Tape::http2(&[call], Scheme::Http).unwrap();
+    client.expect = client.tape.expect(0);
+    assert_eq!(client.expect, Expect::Conversation);
+    client
+}
+
+/// A message, with its prefix.
+const MESSAGE: &[u8] = &[0, 0, 0, 0, 2, 8, 1];
+
+const OK: Said<'_> = Said::Head {
+    stream: 1,
+    status: None,
+    fields: &[("grpc-status", "0")],
+    ends: Ends::Yes,
+    form: Form::Whole,
+};
+
+/// What a talker sent besides control frames: bytes and messages of its bodies, and resets.
+fn talk(client: &mut Client, peer: &mut Peer) -> Vec<(u32, u32, bool)> {
+    let talk = |asked: Asked| match asked {
+        Asked::Body { bytes, messages, ends, .. } => Some((bytes, messages, ends)),
+        Asked::Reset { code, .. } => Some((0, code, true)),
+        _ => None,
+    };
+    client.asked(peer).into_iter().filter_map(talk).collect()
+}
+
+/// Each message waits for the reply to the one before it, and then for the window.
+#[test]
+fn a_conversation_takes_turns() {
+    let (mut client, mut peer) = (talker(), Peer::default());
+    client.hear(&words(&[Said::Settings { streams: None, window: Some(112) }])).unwrap();
+    client.send();
+    assert_eq!(talk(&mut client, &mut peer), [(7, 1, false)]);
+    assert_eq!(client.session.held_bytes(), 2 * 9 + 5 + 207);
+    let reply = |part| words(&[body(1, part, Ends::No)]);
+    client.hear(&words(&[head(1, 200, Ends::No), body(1, &MESSAGE[..6], Ends::No)])).unwrap();
+    assert_eq!(talk(&mut client, &mut peer), [], "half a reply");
+    client.hear(&reply(&MESSAGE[6..])).unwrap();
+    let count = |came, answered, due| MessageCount { came, answered, due };
+    assert_eq!(client.session.take_messages(), count(1, 1, 1));
+    assert_eq!(talk(&mut client, &mut peer), [(5, 1, false)]);
+    client.hear(&reply(MESSAGE)).unwrap();
+    assert_eq!(client.session.take_messages(), count(1, 1, 1));
+    assert_eq!(talk(&mut client, &mut peer), [(100, 0, false)]);
+    assert_eq!(client.session.held(), 1, "the window");
+    client.hear(&words(&[Said::Window { stream: 1, more: 200 }])).unwrap();
+    assert_eq!(talk(&mut client, &mut peer), [(107, 1, true)]);
+    client.hear(&reply(MESSAGE)).unwrap();
+    assert_eq!(client.session.take_messages(), count(1, 1, 0));
+    assert_eq!((client.session.held_bytes(), client.session.held()), (0, 0));
+    client.hear(&words(&[OK])).unwrap();
+    let [(1, Outcome::Response(response))] = client.outcomes[..] else { panic!() };
+    assert_eq!(response.status, 200);
+    assert_eq!((talk(&mut client, &mut peer), client.session.take_dropped()), (vec![], 0));
+}
+
+/// Its stream ends with an empty DATA frame, which no window holds back.
+#[test]
+fn a_call_without_a_message_ends_its_stream() {
+    let (mut client, mut peer) = (talker(), Peer::default());
+    let headers = vec![("Content-Type".to_string(), "application/grpc".to_string())];
+    let call = Request { replies: Replies::Each, headers, ..request(0) };
+    client.tape = Tape::http2(&[call], Scheme::Http).unwrap();
+    assert_eq!(client.tape.expect(0), Expect::Stream);
+    client.hear(&words(&[Said::Settings { streams: None, window: Some(0) }])).unwrap();
+    client.send();
+    let asked = client.asked(&mut peer);
+    assert!(matches!(asked[3], Asked::Head { stream: 1, ends: false, .. }), "{asked:?}");
+    let end = Asked::Body { stream: 1, bytes: 0, messages: 0, ends: true };
+    assert_eq!(asked.last(), Some(&end));
+    assert_eq!((client.session.held(), client.session.held_bytes()), (0, 0));
+}
+
+/// Fewer replies than messages, or more: it has failed, and what was not sent is forgotten.
+#[test]
+fn replies_that_do_not_fit_end_a_conversation() {
+    let twice = [MESSAGE, MESSAGE].concat();
+    for (said, talked, dropped) in [
+        (&[body(1, MESSAGE, Ends::No), OK][..], &[(5, 1, false), (0, 8, true)][..], 9 + 207),
+        (&[OK], &[(0, 8, true)], 2 * 9 + 5 + 207),
+        (&[body(1, &twice, Ends::No)], &[(0, 8, true)], 2 * 9 + 5 + 207),
+        (&[body(1, &[&*twice, MESSAGE].concat(), Ends::No), OK], &[(0, 8, true)], 230),
+    ] {
+        let (mut client, mut peer) = (talker(), Peer::default());
+        client.hear(&words(&[SETTINGS])).unwrap();
+        client.send();
+        assert_eq!(talk(&mut client, &mut peer), [(7, 1, false)]);
+        client.hear(&words(&[head(1, 200, Ends::No)])).unwrap();
+        let mut all = Vec::new();
+        for one in said {
+            client.hear(&words(&[*one])).unwrap();
+            all.extend(talk(&mut client, &mut peer));
+        }
+        let [(1, Outcome::Response(response))] = client.outcomes[..] else {
+            panic!("{said:?}: {:?}", client.outcomes)
+        };
+        assert_eq!(response.status, CallStatus::Internal.number(), "{said:?}");
+        assert_eq!((&*all, client.session.take_dropped()), (talked, dropped), "{said:?}");
+        assert_eq!(client.session.held_bytes(), 0, "{said:?}");
+    }
+    let (mut client, mut peer) = (talker(), Peer::default());
+    client.hear(&words(&[SETTINGS])).unwrap();
+    let place = client.send();
+    client.hear(&words(&[head(1, 200, Ends::No), body(1, MESSAGE, Ends::No)])).unwrap();
+    client.session.cancel(place);
+    assert_eq!(talk(&mut client, &mut peer), [(7, 1, false), (0, 8, true)]);
+    assert_eq!((client.session.held_bytes(), client.session.take_dropped()), (0, 230));
 }
 
 /// A call is a POST with its own headers, and without a length.

@@ -134,6 +134,71 @@ fn requests_that_stream_are_sent_whole() {
     assert_eq!(server.stop()["received"], json!(200 * 4));
 }
 
+/// A message of a conversation leaves when the one before it was replied to, and each is counted as
+/// the server counts it.
+#[test]
+fn conversations_are_counted_by_message() {
+    let talk = ["-b", "[{\"id\":1},{\"id\":2},{\"name\":\"n\"},{},{\"id\":5}]"];
+    for driver in drivers() {
+        let _turn = turn();
+        let server = Server::start("target-grpc", &["--fail", "8", "--every", "10"]);
+        let url = url(&server, "/shop.Catalog/Talk");
+        let sizes = ["-n", "500", "-c", "3", "-p", "16", "--driver", driver];
+        let record = load(&[&[&*url], &talk[..], &sizes].concat());
+        let point = &record["points"][0];
+        let statuses = json!({ "OK": 450, "RESOURCE_EXHAUSTED": 50 });
+        assert_eq!(point["status_codes"], statuses, "{driver}");
+        let messages = &point["messages"];
+        let counts = ["received", "due", "latency_ns/count", "first_ns/count", "gap_ns/count"];
+        let counts = counts.map(|name| count(messages, &format!("/{name}")));
+        assert_eq!(counts, [2500, 2500, 2500, 500, 2000], "{driver}: {messages}");
+        assert_eq!(count(messages, "/latency_ns/censored"), 0, "{driver}: {messages}");
+        let stopped = server.stop();
+        assert_eq!((&stopped["received"], &stopped["streamed"]), (&json!(2500), &json!(2500)));
+        // Calls are due on a schedule, and their messages follow.
+        let server = Server::start("target-grpc", &[]);
+        let url = self::url(&server, "/shop.Catalog/Talk");
+        let sizes = ["-R", "400", "-n", "200", "-c", "3", "-p", "4", "--driver", driver];
+        let record = load(&[&[&*url], &talk[..], &sizes].concat());
+        let point = &record["points"][0];
+        let (sent, messages) = (count(point, "/requests/sent"), &point["messages"]);
+        let counts = ["received", "due"].map(|name| count(messages, &format!("/{name}")));
+        assert_eq!(counts, [5 * sent; 2], "{driver}: {messages}");
+        assert!(sent > 100 && server.stop()["received"] == json!(5 * sent), "{driver}: {sent}");
+    }
+}
+
+/// More replies than messages, fewer, and none: the call has failed, and nothing hangs.
+#[test]
+fn replies_that_do_not_fit_fail_a_conversation() {
+    let _turn = turn();
+    let server = Server::start("target-grpc", &[]);
+    let url = url(&server, "/shop.Catalog/Talk");
+    let talk = ["-b", "[{\"id\":1},{\"id\":2}]", "-n", "20", "-c", "2", "--timeout", "300ms"];
+    for (replies, statuses, late) in [
+        ("twice", json!({ "INTERNAL": 20 }), 0),
+        ("first", json!({ "INTERNAL": 20 }), 0),
+        ("last", json!({}), 20),
+    ] {
+        let header = format!("item-replies: {replies}");
+        let more = ["-H", &header, "-t", "1", "--warmup", "0", "--json"];
+        let said = run(&[&["load", &*url], &talk[..], &more].concat());
+        let record = said.record();
+        let point = &record["points"][0];
+        assert_eq!(point["status_codes"], statuses, "{replies}: {}", said.stderr);
+        assert_eq!(count(point, "/errors/timeout"), late, "{replies}: {point}");
+        assert_eq!(count(point, "/requests/completed"), 0, "{replies}");
+        assert!(count(&point["messages"], "/due") >= 20, "{replies}: {point}");
+    }
+    // A list of one is half closed with it, so all replies follow the last message.
+    let one = ["-b", "{\"id\":1}", "-H", "item-replies: last", "-n", "20", "-c", "2"];
+    let record = load(&[&[&*url], &one[..]].concat());
+    assert_eq!(record["points"][0]["status_codes"], json!({ "OK": 20 }));
+    let text = run(&["load", &url, talk[0], talk[1], "-n", "50", "-t", "1"]);
+    assert!(text.stdout.contains("2 per call  first p50"), "{}", text.stdout);
+    assert!(text.stdout.contains("message p50"), "{}", text.stdout);
+}
+
 /// A stream of none, one that ends at its deadline, and checks of each of its messages.
 #[test]
 fn a_stream_is_good_when_its_status_is_and_all_its_messages_are() {
@@ -201,6 +266,8 @@ fn cases_of_the_interoperability_tests_hold() {
             &["-b", "[]", "--check-json", "{\"id\":0}"],
             "OK",
         ),
+        ("ping_pong", "Catalog/Talk", &["-f", &list, "--check-length", "74955"], "OK"),
+        ("empty_stream", "Catalog/Talk", &["-b", "[]", "--check-length", "0"], "OK"),
         ("server_streaming", "Catalog/Watch", &["-b", "{\"items\":4}"], "OK"),
         ("status_code_and_message", "Catalog/Fail", &["-b", &plain], "UNKNOWN"),
         ("special_status_message", "Catalog/Fail", &["-b", &special], "UNKNOWN"),
@@ -338,7 +405,6 @@ fn what_cannot_be_called_is_said() {
         (of("/shop.Catalog/Red"), &[][..], 2, "did you mean Read?"),
         (of("/shop.Shop/Read"), &[], 2, "there is no service shop.Shop"),
         (of("/"), &[], 2, "grpc://HOST:PORT/package.Service/Method"),
-        (of("/shop.Catalog/Talk"), &[], 2, "streams requests and replies"),
         (of("/shop.Catalog/Read"), &["-b", "{\"id\":\"x\"}"], 2, "field 'id' takes int64"),
         (of("/shop.Catalog/Read"), &["-b", "{\"id\":\"{{seq}}\"}"], 2, "--expand 1000"),
         (of("/shop.Catalog/Collect"), &["-b", "[{\"id\":{}}]"], 2, "message 1 of 1: field 'id'"),

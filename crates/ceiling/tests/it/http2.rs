@@ -65,7 +65,7 @@ fn answer(mut stream: TcpStream, seen: &Seen, (requests_each, reply): (u64, &Rep
                     None
                 }
                 Asked::Head { stream, ends: true, .. } => Some(stream),
-                Asked::Body { stream, bytes, ends } => {
+                Asked::Body { stream, bytes, ends, .. } => {
                     seen.body_bytes.fetch_add(u64::from(bytes), Ordering::Relaxed);
                     for stream in [0, stream] {
                         say(&Said::Window { stream, more: bytes }, &mut words);

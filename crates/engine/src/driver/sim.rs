@@ -98,6 +98,8 @@ pub struct Witness {
     pub farewells: StreamCodes,
     /// Messages of calls, delivered to the last byte in the same way.
     pub messages: u64,
+    /// Messages of conversations that came whole.
+    pub asked: u64,
     /// Good responses that no request asked for.
     pub unsolicited: u64,
     /// How often the generator was stalled.

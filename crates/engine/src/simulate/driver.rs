@@ -137,7 +137,7 @@ impl Wired {
                 line.streams.insert(entry, stream);
                 ends.then_some(entry)
             }
-            Asked::Body { stream, bytes, ends } => {
+            Asked::Body { stream, bytes, ends, .. } => {
                 reply(Delivery::Window { stream, more: bytes });
                 line.entries.get(&stream).copied().filter(|_| ends)
             }

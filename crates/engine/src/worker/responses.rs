@@ -327,7 +327,7 @@ impl<S: Session> Books<'_, S> {
         at_ns: u64,
     ) {
         let count = session.take_messages();
-        if count > 0 {
+        if count.came > 0 {
             self.messages.came((&mut *self.tick, &*self.ledger), at, batch, (count, at_ns));
         }
     }

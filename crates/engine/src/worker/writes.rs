@@ -175,7 +175,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
         state.sent_in = batch.epoch;
         let place = state.session.write(self.tape.bytes(), span, self.driver.outbox(slot));
         self.checks.restart(slot, RequestId::At(place));
-        self.messages.restart(slot, RequestId::At(place));
+        let books = (&mut *self.recorder.tick, &self.ledger);
+        let expect = self.tape.expect(batch.position);
+        self.messages.restart(books, (slot, RequestId::At(place)), (&batch, expect));
         self.flights.push_at(slot, place, batch);
         Sending::Done
     }

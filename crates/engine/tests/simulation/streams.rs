@@ -33,11 +33,17 @@ fn tape(bodies: &[usize]) -> Tape {
 }
 
 fn calls(replies: Replies) -> Tape {
+    calls_of(replies, &[2])
+}
+
+/// Calls with messages of these lengths.
+fn calls_of(replies: Replies, lengths: &[u8]) -> Tape {
+    let message = |length: &u8| [&[0, 0, 0, 0, *length], &*vec![b'm'; (*length).into()]].concat();
     let call = Request {
         replies,
         method: "POST".to_string(),
         headers: vec![("content-type".to_string(), "application/grpc".to_string())],
-        body: vec![0, 0, 0, 0, 2, 8, 1],
+        body: lengths.iter().flat_map(message).collect(),
         ..request("/shop.Catalog/Read", 0)
     };
     Tape::http2(&[call], Scheme::Http).unwrap()
@@ -230,6 +236,101 @@ fn messages_of_streams_are_conserved() {
     assert!(first > sent / 4 && account.measured.failed > sent / 4, "{:?}", account.measured);
     // A part of a response comes after a third of a millisecond, and its head is one.
     assert!(account.first.min >= Some(2 * MS / 3), "{:?}", account.first);
+}
+
+/// The messages of each conversation, bytes.
+const TALK: [u8; 4] = [9, 0, 250, 3];
+
+/// Every message of a conversation that was due was replied to, or its call has failed or is not
+/// over; in a good one all were.
+fn assert_conversed(account: &Account, context: &str) {
+    let Account { measured, unmeasured, message, witness, .. } = account;
+    let replied = message.count;
+    let without = measured.messages_due - replied;
+    assert!(replied <= measured.messages, "{context}: {measured:?}");
+    assert!(without <= measured.failed + measured.unanswered, "{context}: {measured:?}");
+    assert!(replied >= TALK.len() as u64 * measured.completed, "{context}: {measured:?}");
+    let due = measured.messages_due + unmeasured.messages_due;
+    assert!(witness.asked <= due, "{context}: messages that were not due: {witness:?}");
+    assert!(measured.messages_due >= measured.sent, "{context}: the first is due with its call");
+    assert!(measured.messages_due <= TALK.len() as u64 * measured.sent, "{context}");
+}
+
+/// Servers that reply twice, never, or end too early, with windows of a few bytes.
+#[test]
+fn messages_of_conversations_are_conserved() {
+    let (mut sum, mut replied, mut exact) = (Counters::default(), 0, 0);
+    for seed in 0..300 {
+        let (level, mut faults) = drawn(seed);
+        faults.doubled = [0, 0, 100][seed as usize % 3];
+        let level = Level { drain_ns: 200 * MS, ..level };
+        let job = job_of(calls_of(Replies::Each, &TALK), seed, &level);
+        let account = simulate_streams(&job, level, faults);
+        let context = format!("seed {seed}");
+        assert_conversed(&account, &context);
+        // A second reply that crosses the next message looks like the reply to that.
+        if faults.doubled == 0 {
+            assert_conserved(&account, &level, &context);
+            exact += u64::from(assert_messages(&account, &context) > 0);
+        }
+        replied += account.message.count;
+        sum += &account.measured;
+    }
+    assert!(replied > 50_000 && sum.completed > 10_000 && exact > 150, "{replied} {exact} {sum:?}");
+    assert!(sum.messages_due - replied > 1_000, "some had no reply: {replied} of {sum:?}");
+}
+
+/// One message at a time: each waits for the reply to the one before it.
+#[test]
+fn a_message_is_sent_when_the_one_before_it_is_replied_to() {
+    let level = Level { warmup_ns: 0, ..level(2, 4) };
+    let job = job_of(calls_of(Replies::Each, &TALK), 1, &level);
+    let account = simulate_streams(&job, level, steady());
+    assert_conserved(&account, &level, "steady");
+    assert_conversed(&account, "steady");
+    let Account { measured, first, gap, message, latency, .. } = &account;
+    assert!(measured.completed > 400 && measured.failed == 0, "{measured:?}");
+    assert_eq!(message.count, measured.messages_due - measured.unanswered, "{measured:?}");
+    assert_eq!(message.count, first.count + gap.count, "{first:?} {gap:?}");
+    // Each reply takes a third of a millisecond, and a call has four of them.
+    for (times, least) in [(message, 1), (first, 1), (gap, 1), (latency, 4)] {
+        let (min, max) = (times.min.unwrap(), times.max.unwrap());
+        assert!(min >= least * MS / 3 && max < (least + 1) * MS / 3, "{times:?}");
+    }
+    // A call is due every 5 ms, and takes 1.3 of them: its messages follow when they may.
+    let level = Level { rate: Some((200.0, Spacing::Fixed)), window_ns: 500 * MS, ..level };
+    let job = job_of(calls_of(Replies::Each, &TALK), 1, &level);
+    let account = simulate_streams(&job, level, steady());
+    assert_conserved(&account, &level, "open");
+    assert_eq!((account.measured.sent, account.measured.messages_due), (100, 400));
+    assert!(account.message.max < Some(MS / 2), "{:?}", account.message);
+    // A message without a reply: the call times out, and the connection goes on.
+    let faults = StreamFaults { silent: 100, ..steady() };
+    let level = Level { rate: None, ..level };
+    let job = job_of(calls_of(Replies::Each, &TALK), 1, &level);
+    let account = simulate_streams(&job, level, faults);
+    assert_conserved(&account, &level, "silent");
+    assert_conversed(&account, "silent");
+    let Account { measured, streams, .. } = &account;
+    let late = measured.errors.get(ErrorClass::Timeout);
+    assert!(late > 20 && measured.failed == late && streams.cancelled > 5, "{measured:?}");
+}
+
+/// A server that replies twice, or ends before the last message: the call has failed, at once.
+#[test]
+fn replies_that_do_not_fit_fail_a_conversation() {
+    for faults in [StreamFaults { doubled: 50, ..steady() }, StreamFaults { early: 50, ..steady() }]
+    {
+        let level = Level { warmup_ns: 0, ..level(2, 4) };
+        let job = job_of(calls_of(Replies::Each, &TALK), 1, &level);
+        let account = simulate_streams(&job, level, faults);
+        assert_conversed(&account, "odd");
+        let Account { measured, codes, .. } = &account;
+        let internal = CallStatus::Internal.number();
+        let failed = codes.counted().find(|(code, _)| *code == internal).map_or(0, |one| one.1);
+        assert!(failed > 30 && failed == measured.failed, "{codes:?} {measured:?}");
+        assert!(account.latency.max < Some(2 * MS), "{:?}", account.latency);
+    }
 }
 
 /// Every call ends with the status that the server said, wherever it said it.

@@ -25,7 +25,8 @@ service.p99 and so on for times from send, good.p99 and so on for good responses
 alone (a request without one counts as slower than all others elsewhere), errors
 status.3xx status.4xx status.5xx with < or <= and a share, cpu.server cpu.client
 (per response) with a time, rate, messages and events.delivery (a share) with >
-or >=; first.p99, gap.p99 and so on for times of messages (gRPC that streams).
+or >=; first.p99, gap.p99, message.p99 and so on for times of messages (gRPC
+that streams).
 Errors are requests without a good response, of all that were due. A percentile
 with too few responses, or a term that cannot be known, is undecided. Exit 3
 when a term is missed or undecided. Exit 4 comes first, when the rate is not

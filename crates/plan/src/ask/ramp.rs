@@ -32,7 +32,8 @@ service.p99 and so on for times from send, good.p99 and so on for good responses
 alone (a request without one counts as slower than all others elsewhere), errors
 status.3xx status.4xx status.5xx with < or <= and a share, cpu.server cpu.client
 (per response) with a time, rate, messages and events.delivery (a share) with >
-or >=; first.p99, gap.p99 and so on for times of messages (gRPC that streams).
+or >=; first.p99, gap.p99, message.p99 and so on for times of messages (gRPC
+that streams).
 All must hold at every level, but the rate must be reached at one. Exit
 3 when a term is missed or undecided; a measurement that is not valid exits with
 4 first.

@@ -92,6 +92,11 @@ const MEASURES: &[Measure] = &[
         pick: |point| point.messages.as_ref().map(|messages| &messages.gap_ns),
     },
     Measure {
+        name: "message",
+        meaning: "from when a message of a conversation was due to its reply",
+        pick: |point| point.messages.as_ref()?.latency_ns.as_ref(),
+    },
+    Measure {
         name: "connect",
         meaning: "time to connect",
         pick: |point| Some(&point.connections.connect_ns).filter(|summary| summary.count > 0),

@@ -6,12 +6,13 @@
 //! behind the first: only the number of the stream is written into a copy. Secrets are in no table.
 //!
 //! A header block longer than a frame goes on in CONTINUATION frames, and a body is in DATA frames
-//! of the size that any peer takes.
+//! of the size that any peer takes. Each message of a conversation has frames of its own.
 
 use super::frame::{self, PAYLOAD_MAX, flag, kind};
 use super::hpack::{ENTRY_EXTRA, Literal, TABLE_MAX, is_static, put_entry, put_field};
 use crate::head::is_token;
 use crate::tape::{EncodeError, check_line, check_value};
+use model::call::Replies;
 use model::load::Request;
 
 /// The scheme of all requests of a tape.
@@ -37,6 +38,9 @@ const OF_CONNECTIONS: [&str; 5] =
     ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 /// Fields that caches and logs on the way should not keep.
 const SECRETS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "set-cookie"];
+
+/// Bytes before a message of gRPC: whether it is compressed, and its length.
+pub(super) const PREFIX_BYTES: usize = 5;
 
 /// A header field of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +113,10 @@ impl Shared {
             // Servers of gRPC wait for a DATA frame that ends a call, also where no message does.
             frame::put(kind::DATA, flag::END_STREAM, 0, &[], &mut frames);
         }
-        put_body(body, flag::END_STREAM, 0, &mut frames);
+        match request.replies {
+            Replies::Each => put_messages(body, &mut frames),
+            Replies::One | Replies::Stream => put_body(body, flag::END_STREAM, 0, &mut frames),
+        }
         Ok(frames)
     }
 }
@@ -156,6 +163,21 @@ fn fields(request: &Request, scheme: Scheme) -> Result<Vec<Field>, EncodeError> 
         fields.push(field("content-length", &body.len().to_string()));
     }
     Ok(fields)
+}
+
+/// Appends messages of gRPC of which each waits for the reply to the one before it.
+fn put_messages(messages: &[u8], output: &mut Vec<u8>) {
+    let mut rest = messages;
+    while !rest.is_empty() {
+        let length = match rest.first_chunk::<PREFIX_BYTES>() {
+            Some([_, length @ ..]) => PREFIX_BYTES + u32::from_be_bytes(*length) as usize,
+            None => rest.len(),
+        };
+        let (message, after) = rest.split_at(length.min(rest.len()));
+        let last = if after.is_empty() { flag::END_STREAM } else { flag::WAITS };
+        put_body(message, last, 0, output);
+        rest = after;
+    }
 }
 
 /// Most of a header block in one frame, which leaves room for a new size of the table, bytes.

@@ -38,6 +38,8 @@ pub(super) mod flag {
     pub const END_HEADERS: u8 = 0x4;
     pub const PADDED: u8 = 0x8;
     pub const PRIORITY: u8 = 0x20;
+    /// Only on the tape: what follows this frame waits for a reply.
+    pub const WAITS: u8 = 0x80;
 }
 
 /// Settings (RFC 9113 section 6.5.2).

@@ -11,10 +11,11 @@ use super::frame::{
 };
 use super::hpack::{Fields, Part, TABLE_MAX};
 use super::streams::Body;
-use super::{Http2, PeerTable};
+use super::{Held, Http2, PeerTable};
 use crate::http1::HEAD_BYTES_MAX;
 use crate::response::{Expect, Outcome, ProtocolError, Response};
-use crate::session::{RequestId, Witness};
+use crate::session::{RequestId, Session as _, Witness};
+use model::call::CallStatus;
 use model::streams::StreamCode;
 
 /// Bytes that are read together, at most.
@@ -247,7 +248,17 @@ impl Http2 {
                     Expect::Call => {
                         stream.measure(piece);
                     }
-                    Expect::Stream => self.messages += stream.measure(piece),
+                    Expect::Stream => self.messages.came += stream.measure(piece),
+                    Expect::Conversation => {
+                        self.messages = stream.hear(piece);
+                        if stream.is_unasked() {
+                            return self.interrupt(place, expect);
+                        }
+                        if self.messages.due > 0 {
+                            let waiting = std::mem::take(&mut stream.waiting);
+                            self.held.push(Held::new((place, stream.id), waiting));
+                        }
+                    }
                 }
                 match stream.body {
                     Body::Announced(length) if stream.came > length => {
@@ -449,15 +460,29 @@ impl Http2 {
         self.parts.body += stream.came;
         self.parts.fields += u64::from(stream.fields);
         self.streams.remove(place);
-        if !self.held.is_empty() && self.drop_rest(place) {
+        if !stream.is_sent {
+            self.drop_rest(place);
             self.owe(kind::RST_STREAM, 0, stream.id, &code::CANCEL.to_be_bytes());
         }
         let status = match expect {
-            Expect::Call | Expect::Stream => stream.call_status(expect).number(),
+            Expect::Call | Expect::Stream | Expect::Conversation => {
+                stream.call_status(expect).number()
+            }
             Expect::Body | Expect::HeadOnly => stream.status,
         };
         let bytes = stream.bytes;
         Ok(Some(Outcome::Response(Response { status, bytes, reusable: true })))
+    }
+
+    /// A reply came that no message asked for: which reply answers which message is not known any
+    /// more, so the call is given up and has failed.
+    #[cold]
+    fn interrupt(&mut self, place: u32, expect: Expect) -> Result<Option<Outcome>, ProtocolError> {
+        self.cancel(place);
+        let stream = self.streams.at(place);
+        (stream.call, stream.body) = (Some(CallStatus::Internal), Body::Any);
+        stream.is_sent = true;
+        self.complete(place, expect)
     }
 
     /// Consumes bytes of a frame that belongs to no stream in flight.

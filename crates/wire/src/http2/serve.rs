@@ -6,7 +6,9 @@
 use super::encode::{put_block, put_body};
 use super::frame::{self, FrameHead, HEAD_BYTES, PREFACE, WINDOW_MAX, flag, kind, setting};
 use super::hpack::{Literal, put_field};
+use super::streams::Stream;
 use crate::session::Reply;
+use std::collections::BTreeMap;
 
 /// A frame that a client sent; its parts have the names of RFC 9113.
 #[allow(missing_docs, reason = "the RFC has them")]
@@ -14,8 +16,8 @@ use crate::session::Reply;
 pub enum Asked {
     /// A request: its stream, the bytes of its header block, and whether it has no body.
     Head { stream: u32, block_bytes: u32, ends: bool },
-    /// A part of a body.
-    Body { stream: u32, bytes: u32, ends: bool },
+    /// A part of a body, and how many messages of gRPC it completes.
+    Body { stream: u32, bytes: u32, messages: u32, ends: bool },
     /// A stream is given up.
     Reset { stream: u32, code: u32 },
     /// A window grows; stream 0 is the connection.
@@ -37,6 +39,8 @@ pub struct Peer {
     is_greeted: bool,
     /// A header block that goes on.
     open_block: Option<(u32, u32, bool)>,
+    /// Requests with a body that is not whole.
+    streams: BTreeMap<u32, Stream>,
 }
 
 impl Peer {
@@ -56,7 +60,14 @@ impl Peer {
             let head = FrameHead::read(head);
             let begin = at + HEAD_BYTES;
             let Some(payload) = self.bytes[begin..].get(..head.length as usize) else { break };
-            let asked = asked(&mut self.open_block, head, payload);
+            let messages = match head.kind {
+                kind::DATA => self.streams.entry(head.stream).or_default().measure(payload),
+                _ => 0,
+            };
+            if head.has(flag::END_STREAM) || head.kind == kind::RST_STREAM {
+                self.streams.remove(&head.stream);
+            }
+            let asked = asked(&mut self.open_block, head, (payload, messages));
             asked.into_iter().for_each(&mut see);
             at = begin + head.length as usize;
         }
@@ -67,7 +78,7 @@ impl Peer {
 fn asked(
     open_block: &mut Option<(u32, u32, bool)>,
     head: FrameHead,
-    payload: &[u8],
+    (payload, messages): (&[u8], u32),
 ) -> Option<Asked> {
     let FrameHead { length, stream, .. } = head;
     let number = |at: usize| u32::from_be_bytes(payload[at..at + 4].try_into().expect("4 bytes"));
@@ -87,7 +98,7 @@ fn asked(
         }
         kind::DATA => {
             let ends = head.has(flag::END_STREAM);
-            Some(Asked::Body { stream, bytes: length, ends })
+            Some(Asked::Body { stream, bytes: length, messages, ends })
         }
         kind::RST_STREAM => Some(Asked::Reset { stream, code: number(0) }),
         kind::WINDOW_UPDATE => Some(Asked::Window { stream, more: number(0) }),

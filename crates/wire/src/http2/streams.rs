@@ -7,7 +7,9 @@
 //!
 //! Hot: runs for every frame.
 
+use super::encode::PREFIX_BYTES;
 use crate::response::Expect;
+use crate::session::MessageCount;
 use model::call::CallStatus;
 
 /// What a connection keeps of one stream.
@@ -31,34 +33,60 @@ pub(super) struct Stream {
     pub window: i64,
     /// For a call: its status, once that came.
     pub call: Option<CallStatus>,
+    /// All of the request was written.
+    pub is_sent: bool,
+    /// Messages of a conversation that were written.
+    pub asked: u32,
+    /// Where those lie on the tape that wait for a reply.
+    pub waiting: (usize, usize),
     /// Whole messages so far, bytes of the prefix of the next one, and of it still to come.
     messages: u32,
     prefixed: u8,
     left: u32,
 }
 
-/// Bytes before a message of gRPC: whether it is compressed, and its length.
-const PREFIX_BYTES: u8 = 5;
+/// A prefix that is whole.
+const PREFIXED: u8 = PREFIX_BYTES as u8;
 
 impl Stream {
+    /// Bytes of the request that wait for a reply.
+    pub fn waiting_bytes(&self) -> u64 {
+        let (begin, end) = self.waiting;
+        (end - begin) as u64
+    }
+
+    /// Replies of a conversation came, of which each answers the message that was written last.
+    pub fn hear(&mut self, piece: &[u8]) -> MessageCount {
+        let answered = self.messages.min(self.asked);
+        let came = self.measure(piece);
+        let answered = self.messages.min(self.asked) - answered;
+        let due = u32::from(answered > 0 && self.waiting_bytes() > 0);
+        MessageCount { came, answered, due }
+    }
+
+    /// Whether a reply came that no message asked for.
+    pub fn is_unasked(&self) -> bool {
+        self.messages > self.asked
+    }
+
     /// Notes which messages a piece of the body completes; returns how many.
     #[inline]
     pub fn measure(&mut self, piece: &[u8]) -> u32 {
         let (mut rest, before) = (piece, self.messages);
         while let Some((&byte, after)) = rest.split_first() {
-            match rest.first_chunk::<{ PREFIX_BYTES as usize }>() {
+            match rest.first_chunk::<PREFIX_BYTES>() {
                 Some([_, length @ ..]) if self.prefixed == 0 => {
-                    (self.prefixed, self.left) = (PREFIX_BYTES, u32::from_be_bytes(*length));
-                    rest = &rest[usize::from(PREFIX_BYTES)..];
+                    (self.prefixed, self.left) = (PREFIXED, u32::from_be_bytes(*length));
+                    rest = &rest[PREFIX_BYTES..];
                 }
-                _ if self.prefixed < PREFIX_BYTES => {
+                _ if self.prefixed < PREFIXED => {
                     let digit = if self.prefixed == 0 { 0 } else { u32::from(byte) };
                     (self.prefixed, self.left) = (self.prefixed + 1, self.left << 8 | digit);
                     rest = after;
                 }
                 _ => {}
             }
-            if self.prefixed < PREFIX_BYTES {
+            if self.prefixed < PREFIXED {
                 continue;
             }
             let take = rest.len().min(self.left as usize);
@@ -71,10 +99,15 @@ impl Stream {
     }
 
     /// How the call ended of which this is the whole response. A good one has whole messages, and
-    /// if it is no stream, one of them.
+    /// if it is no stream, one of them, or one for each of the request.
     #[inline]
     pub fn call_status(&self, expect: Expect) -> CallStatus {
-        let is_whole = self.prefixed == 0 && (self.messages == 1 || expect == Expect::Stream);
+        let is_whole = self.prefixed == 0
+            && match expect {
+                Expect::Stream => true,
+                Expect::Conversation => self.is_sent && self.messages == self.asked,
+                _ => self.messages == 1,
+            };
         match self.call {
             Some(CallStatus::Ok) if self.status == 200 && is_whole => CallStatus::Ok,
             _ => self.failed_call(is_whole),
@@ -179,6 +212,13 @@ impl Streams {
             stream.window
         });
         widened.max().unwrap_or(0)
+    }
+
+    /// Bytes of requests that wait for replies.
+    // Cold: the connection is given up.
+    pub fn waiting_bytes(&self) -> u64 {
+        let streams = self.places.iter().filter(|stream| stream.id != 0);
+        streams.map(Stream::waiting_bytes).sum()
     }
 
     /// The place of any stream with a larger identifier.

@@ -206,19 +206,51 @@ func collect(of any, stream grpc.ServerStream) error {
 	return stream.SendMsg(last)
 }
 
-// talk sends back what it receives.
-func talk(_ any, stream grpc.ServerStream) error {
+// talk sends back what it receives: each item, or as metadata asks each twice, only the first, or
+// all of them behind the last.
+func talk(of any, stream grpc.ServerStream) error {
+	c, how, kept := of.(*catalog), "", []any(nil)
+	sent, _ := metadata.FromIncomingContext(stream.Context())
+	if values := sent.Get("item-replies"); len(values) > 0 {
+		how = values[0]
+	}
 	for {
 		said := message("Item")
 		if err := stream.RecvMsg(said); errors.Is(err, io.EOF) {
-			return nil
+			break
 		} else if err != nil {
 			return err
 		}
-		if err := stream.SendMsg(said); err != nil {
+		c.received.Add(1)
+		kept = append(kept, said)
+		if how == "twice" {
+			kept = append(kept, said)
+		}
+		if how == "last" {
+			continue
+		}
+		if err := c.send(stream, kept); err != nil {
 			return err
 		}
+		kept = nil
+		if how == "first" {
+			break
+		}
 	}
+	if err := c.send(stream, kept); err != nil {
+		return err
+	}
+	return c.count()
+}
+
+func (c *catalog) send(stream grpc.ServerStream, items []any) error {
+	for _, item := range items {
+		if err := stream.SendMsg(item); err != nil {
+			return err
+		}
+		c.streamed.Add(1)
+	}
+	return nil
 }
 
 var service = grpc.ServiceDesc{

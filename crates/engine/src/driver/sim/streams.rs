@@ -40,8 +40,11 @@ pub struct StreamFaults {
     pub silent: u64,
     /// The response is an error status.
     pub error_status: u64,
-    /// A response comes before all of the request.
+    /// A response comes before all of the request; the end of a conversation before its last
+    /// message.
     pub early: u64,
+    /// Two replies come to one message of a conversation.
+    pub doubled: u64,
     /// The server announces another limit, or another window, when a request comes.
     pub changes: u64,
     /// A part of a request's body does not widen the window.
@@ -92,6 +95,8 @@ struct Open {
     parts: Option<u64>,
     /// Bytes of the messages of a call that were sent.
     said: usize,
+    /// Messages of a conversation that came, and replies to them.
+    turns: (u32, u32),
     window: i64,
 }
 
@@ -138,7 +143,7 @@ impl Streams {
     }
 
     fn has_calls(&self) -> bool {
-        matches!(self.expect, Expect::Call | Expect::Stream)
+        matches!(self.expect, Expect::Call | Expect::Stream | Expect::Conversation)
     }
 
     fn line(&mut self, slot: SlotId) -> &mut Line {
@@ -184,7 +189,9 @@ impl Streams {
         for asked in all {
             match asked {
                 Asked::Head { stream, ends, .. } => self.asked(slot, stream, ends),
-                Asked::Body { stream, bytes, ends } => self.more(slot, stream, bytes, ends),
+                Asked::Body { stream, bytes, messages, ends } => {
+                    self.more(slot, stream, (bytes, messages), ends);
+                }
                 Asked::Reset { stream, .. } => drop(self.line(slot).open.remove(&stream)),
                 Asked::Acknowledged => {
                     let announced = &mut self.line(slot).announced;
@@ -210,8 +217,10 @@ impl Streams {
         if line.last.is_some_and(|last| stream > last) {
             return;
         }
-        let (is_answered, status, parts, said) = (false, 200, None, 0);
-        line.open.insert(stream, Open { is_whole, is_answered, status, parts, said, window });
+        let (is_answered, status, parts) = (false, 200, None);
+        let (said, turns) = (0, (0, 0));
+        let open = Open { is_whole, is_answered, status, parts, said, turns, window };
+        line.open.insert(stream, open);
         assert!(line.open.len() <= most as usize, "{} streams of {most}", line.open.len());
         let (faults, now_ns) = (self.faults, self.agenda.now_ns);
         if self.agenda.strikes(faults.changes) {
@@ -236,7 +245,7 @@ impl Streams {
     }
 
     /// A part of a body came.
-    fn more(&mut self, slot: SlotId, stream: u32, bytes: u32, ends: bool) {
+    fn more(&mut self, slot: SlotId, stream: u32, (bytes, messages): (u32, u32), ends: bool) {
         let bytes_of = i64::from(bytes);
         let now_ns = self.agenda.now_ns;
         let (faults, line) = (self.faults, &mut self.lines[slot as usize]);
@@ -247,7 +256,14 @@ impl Streams {
             open.window -= bytes_of;
             assert!(open.window >= 0, "the window of a stream: {}", open.window);
             open.is_whole |= ends;
-            is_asked = ends && !open.is_answered;
+            open.turns.0 += messages;
+            is_asked = match self.expect {
+                Expect::Conversation => messages > 0,
+                _ => ends && !open.is_answered,
+            };
+        }
+        if self.expect == Expect::Conversation {
+            self.witness.asked += u64::from(messages);
         }
         let later_ns = now_ns + self.agenda.between(1_000, 200_000);
         let widened = if self.agenda.strikes(faults.starved) { 0 } else { stream };
@@ -320,6 +336,9 @@ impl Streams {
             self.say(slot, now_ns, &Said::Ping, None);
             self.say(slot, now_ns, &Said::Unknown { stream }, None);
         }
+        if self.expect == Expect::Conversation {
+            return self.turn(slot, stream, open);
+        }
         let parts = match open.parts {
             None if self.has_calls() => self.call_head(slot, stream, open),
             None => {
@@ -345,6 +364,43 @@ impl Streams {
         }
         let later_ns = self.later_ns();
         self.agenda.arrange(later_ns, slot, Happening::Part(stream));
+    }
+
+    /// Says the reply to a message of a conversation, or two; or how the conversation ended.
+    fn turn(&mut self, slot: SlotId, stream: u32, open: Open) {
+        let (faults, now_ns) = (self.faults, self.agenda.now_ns);
+        let (form, fields) = (Form::Whole, &[("content-type", "application/grpc")]);
+        if open.parts.is_none() {
+            let head = Said::Head { stream, status: Some(200), fields, ends: Ends::No, form };
+            self.say(slot, now_ns, &head, None);
+        }
+        let (asked, replied) = open.turns;
+        let is_due = open.status == 200 && replied < asked;
+        let replies = if is_due { 1 + u32::from(self.agenda.strikes(faults.doubled)) } else { 0 };
+        let (all, ends) =
+            messages((replied..replied + replies).map(|nth| (stream + 29 * nth) % 70));
+        let (body, padding) = (&all[..], None);
+        let mut words = Vec::new();
+        say(&Said::Body { stream, body, ends: Ends::No, padding }, &mut words);
+        let before = words.len() - body.len();
+        let ends: Vec<usize> = ends.into_iter().map(|end| before + end).collect();
+        self.deliver(slot, now_ns, &words, (None, &ends));
+        let turns = (asked, replied + replies);
+        if let Some(open) = self.line(slot).open.get_mut(&stream) {
+            (open.parts, open.turns) = (Some(0), turns);
+        }
+        if is_due && !open.is_whole && !self.agenda.strikes(faults.early) {
+            return;
+        }
+        let call = CallStatus::of_number(open.status).unwrap_or(CallStatus::Ok);
+        let code = (call as u16).to_string();
+        let fields = &[("grpc-status", &*code)];
+        let trailers = Said::Head { stream, status: None, fields, ends: Ends::Yes, form };
+        // A good one has one reply to each message.
+        let is_right = call != CallStatus::Ok || open.is_whole && turns.0 == turns.1;
+        let judged = if is_right { open.status } else { CallStatus::Internal.number() };
+        self.say(slot, now_ns, &trailers, Some(judged));
+        self.close_stream(slot, stream, open);
     }
 
     /// The response on a stream is complete.
@@ -419,7 +475,10 @@ impl Streams {
     /// Says a part of the messages of a call, and after the last its status.
     fn call_body(&mut self, slot: SlotId, stream: u32, open: Open, parts: u64) {
         let now_ns = self.agenda.now_ns;
-        let (messages, ends) = messages(self.expect, stream);
+        let (messages, ends) = match self.expect {
+            Expect::Stream => messages((0..stream / 2 % 7).map(|nth| (stream + 29 * nth) % 70 / 4)),
+            _ => messages([40].into_iter()),
+        };
         let rest = messages.len() - open.said;
         let length = if parts == 0 { rest } else { self.agenda.between(0, rest as u64) as usize };
         let said = open.said + length;
@@ -609,13 +668,10 @@ impl Driver for Streams {
     fn release(&mut self, _buffer: Buffer) {}
 }
 
-/// The messages on a stream, with their prefixes, and where each ends. A call has one; if its reply
-/// streams, none to six of any length, some of them empty.
-fn messages(expect: Expect, stream: u32) -> (Vec<u8>, Vec<usize>) {
-    let count = if expect == Expect::Stream { stream / 2 % 7 } else { 1 };
+/// Messages of these lengths with their prefixes, and where each ends.
+fn messages(lengths: impl Iterator<Item = u32>) -> (Vec<u8>, Vec<usize>) {
     let (mut all, mut ends) = (Vec::new(), Vec::new());
-    for nth in 0..count {
-        let length = if expect == Expect::Stream { (stream + 29 * nth) % 70 / 4 } else { 40 };
+    for length in lengths {
         all.extend([0, 0, 0, 0, length as u8]);
         all.extend(vec![b'x'; length as usize]);
         ends.push(all.len());

@@ -332,7 +332,11 @@ fn messages(point: &Point) -> Option<Row> {
         false => "not known".to_string(),
     };
     let each = messages.per_call.map(|each| format!("{} per call", show_count(each)));
-    let times = [("first", &messages.first_ns), ("gap", &messages.gap_ns)];
+    let later = match &messages.latency_ns {
+        Some(latency_ns) => ("message", latency_ns),
+        None => ("gap", &messages.gap_ns),
+    };
+    let times = [("first", &messages.first_ns), later];
     let times = times.into_iter().filter(|(_, of)| of.count > 0).flat_map(|(name, of)| {
         let shown = [("p50", of.p50), ("p99", of.p99)];
         shown.map(|(at, value_ns)| format!("{name} {at} {}", wording::ns(value_ns)))
