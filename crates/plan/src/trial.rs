@@ -83,12 +83,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         cpus,
         driver,
         driver_reason,
-        manner: Manner {
-            coalesce_ns: options.coalesce.0,
-            retry_unprocessed: retry(options.retry_unprocessed, &shape)?,
-            http: http::choice(options, &url, &shape)?,
-            window: http::window(options, &url, &shape)?,
-        },
+        manner: manner(options, &url, &shape)?,
         seed,
         server,
         links: links(&options.links, &way.addresses)?,
@@ -108,6 +103,15 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         fanout: None,
         tool: None,
         url: url.text,
+    })
+}
+
+fn manner(options: &Options, url: &Url, shape: &Shape) -> Result<Manner, Usage> {
+    Ok(Manner {
+        coalesce_ns: options.coalesce.0,
+        retry_unprocessed: retry(options.retry_unprocessed, shape)?,
+        http: http::choice(options, url, shape)?,
+        window: http::window(options, url, shape)?,
     })
 }
 
