@@ -478,7 +478,7 @@ fn windows_of_ours_are_kept_open_and_may_not_be_overrun() {
     assert_eq!(tally.long, 1, "one of 1,001 bytes, and one of 1,000");
     let (mut large, mut peer) = (client(100_000), Peer::default());
     assert_eq!(opened(&mut large, &mut peer), [(u32::MAX, 100_000), (0, 34_465)]);
-    [1, 3, 1].map(|stream| large.hear(&part(stream, 16_384)).unwrap());
+    let _ = [1, 3, 1].map(|stream| large.hear(&part(stream, 16_384)).unwrap());
     assert_eq!(opened(&mut large, &mut peer), []);
     large.hear(&part(3, 16_384)).unwrap();
     assert_eq!(opened(&mut large, &mut peer), [(0, 65_536)]);
