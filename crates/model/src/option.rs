@@ -281,8 +281,8 @@ options! {
     "unix-socket"       Plain   Address  Connection  Later;
     "verbose" 'v'       Flag    Load     Output      First;
     "visits"            Plain   Load     Level       First;
-    "window"            Plain   Load     Connection  Later;
     "warmup"            Plain   Load     Level       Later;
+    "window"            Plain   Load     Connection  Later;
     "write-path"        Plain   Load     Requests    Later;
     "write-rate"        Plain   Load     Requests    Later;
     "writers"           Plain   Load     Requests    First;

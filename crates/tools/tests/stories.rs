@@ -57,8 +57,9 @@ fn a_story_of_a_proxy() {
         "line48 2048x1: bytes_rate 2,530 MB/s, link_share 81%, link_rate 25 Gbps",
     ];
     assert_eq!(read(&of), expected);
-    let unread = unread(&of);
-    assert_eq!(unread, (54, ["39 25 Gbps", "48 200 ms", "49 3-5%"].map(String::from).to_vec()));
+    let (read, unread) = unread(&of);
+    assert_eq!(read, 54);
+    assert_eq!(unread, ["3 640k", "35 640k", "39 25 Gbps", "48 200 ms", "49 3-5%"]);
 }
 
 #[test]
@@ -92,6 +93,7 @@ fn a_story_of_a_queue() {
         "2 12 min",
         "10 32 requests in flight",
         "10 12,800 requests in flight",
+        "35 40k",
         "35 210k interrupts/sec",
         "35 98%",
         "36 +0.2%",
