@@ -174,14 +174,14 @@ fn replies_that_do_not_fit_fail_a_conversation() {
     let _turn = turn();
     let server = Server::start("target-grpc", &[]);
     let url = url(&server, "/shop.Catalog/Talk");
-    let talk = ["-b", "[{\"id\":1},{\"id\":2}]", "-n", "20", "-c", "2", "--timeout", "300ms"];
-    for (replies, statuses, late) in [
-        ("twice", json!({ "INTERNAL": 20 }), 0),
-        ("first", json!({ "INTERNAL": 20 }), 0),
-        ("last", json!({}), 20),
+    let talk = ["-b", "[{\"id\":1},{\"id\":2}]", "-n", "20", "-c", "2"];
+    for (replies, statuses, late, patience) in [
+        ("twice", json!({ "INTERNAL": 20 }), 0, "20s"),
+        ("first", json!({ "INTERNAL": 20 }), 0, "20s"),
+        ("last", json!({}), 20, "300ms"),
     ] {
         let header = format!("item-replies: {replies}");
-        let more = ["-H", &header, "-t", "1", "--warmup", "0", "--json"];
+        let more = ["-H", &header, "--timeout", patience, "-t", "1", "--warmup", "0", "--json"];
         let said = run(&[&["load", &*url], &talk[..], &more].concat());
         let record = said.record();
         let point = &record["points"][0];
