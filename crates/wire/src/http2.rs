@@ -103,7 +103,7 @@ enum PeerTable {
     Primed,
     /// It has less room; the next header block says that we use none of it.
     Smaller,
-    /// The peer was told.
+    /// We said so.
     Unused,
 }
 

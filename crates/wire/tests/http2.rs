@@ -554,9 +554,9 @@ fn a_request_that_http2_cannot_have_is_refused() {
     assert!(Tape::http2(&[with("X", "a\nb")], Scheme::Http).is_err());
 }
 
-/// The first request of a connection has its header fields as text, and later ones name them. A
-/// server with a smaller table is told once, behind our acknowledgement, that we use none of it,
-/// and gets all of them as text; one that does not hear it ends the connection.
+/// The first request of a connection has its header fields as text, and later ones name them. To a
+/// server with a smaller table we say once, behind our acknowledgement, that we use none of it, and
+/// send all of them as text; a server that does not hear it ends the connection.
 #[test]
 fn header_fields_that_requests_share_are_sent_once_if_the_server_keeps_them() {
     let long = Request { headers: vec![("x".to_string(), "\u{7e}".repeat(20_000))], ..request(0) };

@@ -558,13 +558,19 @@ fn one_level_inside_the_server_does_not_tell_what_limits() {
     assert!(next.contains("ceiling ramp") && next.contains("-c '1.."), "{next}");
 }
 
-#[test]
-fn no_wall_is_looked_for_where_every_response_failed() {
+/// Responses, and none of them good.
+fn all_failed() -> Fixture {
     let mut fixture = Fixture::good();
     fixture.point.requests.failed = fixture.point.requests.completed;
     fixture.point.requests.completed = 0;
     fixture.point.rate = 0.0;
     fixture.point.status = BTreeMap::from([("4xx".to_string(), 10)]);
+    fixture
+}
+
+#[test]
+fn no_wall_is_looked_for_where_every_response_failed() {
+    let fixture = all_failed();
     let verdict = judged_as(&fixture, Outcome::Complete);
     assert_eq!((verdict.wall, verdict.side), (Named::Unknown, Side::Unknown));
     assert!(verdict.name.contains("every response failed"), "{}", verdict.name);
@@ -574,11 +580,7 @@ fn no_wall_is_looked_for_where_every_response_failed() {
 /// What is proposed speaks to the server as the load does.
 #[test]
 fn a_response_over_http2_and_a_call_are_looked_at_in_their_own_way() {
-    let mut fixture = Fixture::good();
-    fixture.point.requests.failed = fixture.point.requests.completed;
-    fixture.point.requests.completed = 0;
-    fixture.point.rate = 0.0;
-    fixture.point.status = BTreeMap::from([("4xx".to_string(), 10)]);
+    let mut fixture = all_failed();
     fixture.trial.manner.http = HttpChoice::Two;
     let next = judged_as(&fixture, Outcome::Complete).next;
     assert!(next[0].text().starts_with("curl -v --http2-prior-knowledge http:"), "{next:?}");

@@ -6,6 +6,8 @@ use engine::simulate::generator::Generator;
 use engine::simulate::host::HostModel;
 use engine::simulate::server::{Discipline, Entry, Server, Service};
 use engine::simulate::world::{Plan, Visit, World};
+use judge::observe::Raw;
+use judge::rejudge;
 use lab::setting::{Model, Setting};
 use lab::{Logs, Reporting, Verdicts};
 use model::curve::Curve;
@@ -15,6 +17,7 @@ use model::load::{
 };
 use model::reading::Reading;
 use model::run::{Point, Run};
+use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 use store::Readings;
 
@@ -40,8 +43,8 @@ pub struct Seen {
     pub drawn: Drawn,
     /// What the lab reports.
     pub run: Run,
-    /// Bytes of raw readings that were written.
-    pub readings: u64,
+    /// The raw readings that were written.
+    pub readings: Vec<Reading>,
     /// The server's account.
     pub account: Vec<Entry>,
     /// When visits started, and the server's speed in each.
@@ -64,7 +67,9 @@ impl Drawn {
 
     /// Makes the run.
     pub fn play(self) -> Seen {
-        let world = InLab { world: World::new(self.plan.clone()), threads: self.trial.threads };
+        let (world, threads) = (World::new(self.plan.clone()), self.trial.threads);
+        let is_late = self.plan.seed % 2 == 1;
+        let world = InLab { world, threads, is_late, held: RefCell::default() };
         let near = Readings::nameless().expect("a file for readings");
         let mut logs = Logs { near, far: None };
         let (stop, setting) = (AtomicBool::new(false), Setting::Model(&world));
@@ -72,15 +77,22 @@ impl Drawn {
         let run =
             lab::run_in(setting, &self.trial, &[], &mut logs, &stop, reporting).expect("a run");
         let (account, visits) = (world.world.account(), world.world.visits());
-        let readings = logs.near.end();
+        let readings = logs.near.since(0).map(|reading| reading.expect("it was written")).collect();
         Seen { drawn: self, run, readings, account, visits }
     }
 }
 
 impl Seen {
-    /// The record as it is stored, byte by byte, and how much was read.
-    pub fn bytes(&self) -> (String, u64) {
-        (serde_json::to_string(&self.run.record).expect("a record is JSON"), self.readings)
+    /// The record as it is stored, byte by byte, and what was read.
+    pub fn bytes(&self) -> (String, &[Reading]) {
+        (serde_json::to_string(&self.run.record).expect("a record is JSON"), &self.readings)
+    }
+
+    /// Whether the run says what judging it again from its readings says.
+    pub fn is_judged_alike(&self) -> bool {
+        let record = &self.run.record;
+        let again = rejudge::again(record.clone(), Raw { near: &self.readings, far: &[] });
+        (&again.points, &again.verdict) == (&record.points, &record.verdict)
     }
 
     /// The only point.
@@ -136,6 +148,9 @@ pub fn trial(seed: u64, levels: Vec<Level>) -> Trial {
 struct InLab {
     world: World,
     threads: u32,
+    /// Whether readings arrive with the call after the one in which they could have.
+    is_late: bool,
+    held: RefCell<Vec<Reading>>,
 }
 
 impl Model for InLab {
@@ -168,6 +183,10 @@ impl Model for InLab {
     }
 
     fn take_readings(&self) -> Vec<Reading> {
-        self.world.take_readings()
+        let fresh = self.world.take_readings();
+        match self.is_late {
+            true => self.held.replace(fresh),
+            false => fresh,
+        }
     }
 }

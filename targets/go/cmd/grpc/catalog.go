@@ -186,17 +186,29 @@ func watch(of any, stream grpc.ServerStream) error {
 	return c.count()
 }
 
+// receive returns the next item of a stream, and nil behind the last.
+func (c *catalog) receive(stream grpc.ServerStream) (*dynamicpb.Message, error) {
+	said := message("Item")
+	if err := stream.RecvMsg(said); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	c.received.Add(1)
+	return said, nil
+}
+
 // collect replies with the number of items that it received, and with the name of the last one.
 func collect(of any, stream grpc.ServerStream) error {
 	c, last, number := of.(*catalog), message("Item"), int64(0)
 	for {
-		said := message("Item")
-		if err := stream.RecvMsg(said); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
+		said, err := c.receive(stream)
+		if err != nil {
 			return err
 		}
-		c.received.Add(1)
+		if said == nil {
+			break
+		}
 		last, number = said, number+1
 	}
 	if err := c.count(); err != nil {
@@ -215,13 +227,13 @@ func talk(of any, stream grpc.ServerStream) error {
 		how = values[0]
 	}
 	for {
-		said := message("Item")
-		if err := stream.RecvMsg(said); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
+		said, err := c.receive(stream)
+		if err != nil {
 			return err
 		}
-		c.received.Add(1)
+		if said == nil {
+			break
+		}
 		kept = append(kept, said)
 		if how == "twice" {
 			kept = append(kept, said)

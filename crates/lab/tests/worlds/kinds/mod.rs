@@ -93,6 +93,10 @@ impl Kind {
         let seen = drawn.clone().play();
         (self.check)(&seen, &mut findings);
         findings.named = seen.run.record.verdict.wall.word();
+        if !seen.is_judged_alike() {
+            findings
+                .wrong("judged again from its readings, the run says something else".to_string());
+        }
         // Headline, marks and charts say only what the record may claim.
         report::story::contradictions(&seen.run).into_iter().for_each(|one| findings.wrong(one));
         if seed.is_multiple_of(8) && drawn.play().bytes() != seen.bytes() {
