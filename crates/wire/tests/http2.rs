@@ -576,6 +576,8 @@ fn header_fields_that_requests_share_are_sent_once_if_the_server_keeps_them() {
         for (size, told) in [([0x0f, 0xff], 1), ([0, 0], 0)] {
             let head = next(&frame(4, 0, 0, &[&[0, 1, 0, 0][..], &size].concat()));
             assert_eq!((head.len(), head[9] == 0x20), (first.len() + told, told == 1));
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+            assert!(length <= 16_384, "the longest frame has room for what we say: {length}");
         }
         assert_eq!(next(&[]).len(), first.len());
     }
@@ -707,6 +709,7 @@ fn a_conversation_takes_turns() {
     let (mut client, mut peer) = (talker(), Peer::default());
     client.hear(&words(&[Said::Settings { streams: None, window: Some(112) }])).unwrap();
     client.send();
+    assert!(client.sent.ends_with(&frame(0, 0, 1, MESSAGE)), "without a mark of ours: its flags");
     assert_eq!(talk(&mut client, &mut peer), [(7, 1, false)]);
     assert_eq!(client.session.held_bytes(), 2 * 9 + 5 + 207);
     let reply = |part| words(&[body(1, part, Ends::No)]);
