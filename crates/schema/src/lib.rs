@@ -92,10 +92,17 @@ impl Method {
     /// its requests, all messages of a list. What is wrong with the JSON otherwise.
     pub fn messages(&self, json: &[u8]) -> Result<Vec<u8>, String> {
         let input = self.descriptor.input();
-        match self.descriptor.is_client_streaming() {
-            true => message::listed(&input, json),
-            false => message::encoded(&input, json),
+        if self.descriptor.is_client_streaming() {
+            return message::listed(&input, json);
         }
+        message::encoded(&input, json).map_err(|why| match json.trim_ascii().first() {
+            Some(b'[') => format!(
+                "the message is no {} but a list, and the method takes one; for example '{}'",
+                input.full_name(),
+                self.example()
+            ),
+            _ => why,
+        })
     }
 
     /// The fields that a reply must have according to JSON; what is wrong with the JSON otherwise.

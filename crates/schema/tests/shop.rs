@@ -66,6 +66,11 @@ fn a_list_becomes_messages_each_with_its_prefix() {
         assert_eq!(collect.messages(json.as_bytes()).unwrap(), messages, "{json:?}");
     }
     assert!(collect.messages(collect.example().as_bytes()).unwrap().len() > 20);
+    let read = shop().method("/shop.Catalog/Read").unwrap();
+    let wrong = read.messages(b"[{\"id\":1}]").unwrap_err();
+    let said =
+        "the message is no shop.ReadRequest but a list, and the method takes one; for example";
+    assert_eq!(wrong, format!("{said} '{{\"id\":1}}'"));
     for (json, words) in [
         ("[{\"id\":1},{\"idd\":1}]", "message 2 of 2: shop.Item has no field 'idd'"),
         ("[1]", "message 1 of 1: the message is no shop.Item"),
