@@ -109,6 +109,8 @@ pub enum Command {
     Advise(cmd::advise::Advise),
     #[command(flatten)]
     Front(cmd::front::FrontCommand),
+    /// One pass of a flow, or one request, with everything shown: sent, came, captured, held.
+    Try(cmd::attempt::Try),
     /// What a gRPC server can be asked: lists its services, describes methods and messages.
     Grpc(cmd::grpc::Grpc),
     /// Checks figures of any load generator, or of a text, by arithmetic.

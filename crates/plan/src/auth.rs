@@ -4,18 +4,28 @@
 use crate::machine::Machine;
 use crate::options::Options;
 use crate::usage::Usage;
-use crate::values::Header;
+use crate::values::{Header, TokenFile, VariableName};
 
 const NAME: &str = "Authorization";
 
 /// The header that the options ask for.
 pub fn header(options: &Options, machine: &dyn Machine) -> Result<Option<Header>, Usage> {
-    let value = match (&options.auth_env, &options.bearer_file) {
+    let asked = (options.auth_env.as_ref(), options.bearer_file.as_ref());
+    of(asked, &options.headers, machine)
+}
+
+/// The header of a variable or a file, where no other is given.
+pub fn of(
+    asked: (Option<&VariableName>, Option<&TokenFile>),
+    headers: &[Header],
+    machine: &dyn Machine,
+) -> Result<Option<Header>, Usage> {
+    let value = match asked {
         (Some(name), _) => of_variable(&name.0, machine)?,
         (None, Some(file)) => of_file(&file.0.display().to_string(), machine)?,
         (None, None) => return Ok(None),
     };
-    if options.headers.iter().any(|header| header.0.0.eq_ignore_ascii_case(NAME)) {
+    if headers.iter().any(|header| header.0.0.eq_ignore_ascii_case(NAME)) {
         return Err(Usage(format!(
             "-H {NAME} was given too; leave it out, and --auth-env or --bearer-file sends it"
         )));

@@ -27,6 +27,7 @@ mod tune;
 
 mod arrivals;
 mod ask;
+mod attempt;
 mod auth;
 mod calls;
 mod confirm;
@@ -68,6 +69,7 @@ pub use trust::untrusted;
 pub use tune::Tune;
 
 pub use ask::{Ask, LoadCommand};
+pub use attempt::{Attempt, Tried};
 pub use calls::{Reach, SchemaFrom, SchemaQuestion};
 pub use endpoints::WayError;
 pub use explain::one_line;

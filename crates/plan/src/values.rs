@@ -36,6 +36,8 @@ typed! {
         |text| text.split_once('=').map(|(key, value)| (key.to_string(), value.to_string()));
     /// The folder of an experiment.
     file ExperimentFolder(PathBuf), "a folder", "out/runs/20260101T120000-ramp";
+    /// A flow or a URL.
+    text TryText(String), "a file or a URL", "shop.hurl";
     /// A mix of requests.
     file MixFile(PathBuf), "a file", "targets.txt";
     /// The body of a request.
@@ -161,6 +163,13 @@ typed! {
     option VariableName(String), "the name of a variable", "API_TOKEN", |text| {
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         (!text.is_empty() && text.bytes().all(is_name)).then(|| text.to_string())
+    };
+    /// A variable of a flow and its value.
+    option Assigned((String, String)), "a name and a value", "user=ann", |text| {
+        let (name, value) = text.split_once('=')?;
+        let is_name = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+        let is_good = !name.is_empty() && name.chars().all(is_name);
+        is_good.then(|| (name.to_string(), value.to_string()))
     };
     /// Where profiles come from.
     option Profiles(ProfileChoice), "auto, perf, or addresses with ports", "auto",

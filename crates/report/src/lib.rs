@@ -35,8 +35,8 @@ pub use export::{Format, UnknownSuffix, render};
 pub use html::{html_across, html_beside, html_compared, html_experiment};
 pub use sections::{Detail, bound_line, decided, figures, is_expected, so_far};
 pub use text::{
-    Letters, Paint, Style, text, text_across, text_advice, text_audit, text_beside,
+    Letters, Paint, PassDetail, Style, text, text_across, text_advice, text_audit, text_beside,
     text_calibration, text_checkup, text_compared, text_experiment, text_hosts, text_inventory,
-    text_sizing,
+    text_pass_end, text_sizing, text_taken,
 };
 pub use wrap::wrap;

@@ -75,6 +75,8 @@ pub struct Http2 {
     table: PeerTable,
     /// Our window for each stream.
     own_window: u32,
+    /// The peer keeps no table for us, so that each of its header blocks says everything itself.
+    is_tableless: bool,
     /// Bytes that used up our window for the connection since it was refilled.
     used: u32,
     /// Frames to send.
@@ -123,6 +125,14 @@ struct Held {
     has_waited: bool,
 }
 
+impl Http2 {
+    /// The same for a connection whose header fields are read as text: the peer may not refer to
+    /// earlier ones (RFC 7541 section 4.2).
+    pub fn without_table(self) -> Self {
+        Self { is_tableless: true, ..self }
+    }
+}
+
 impl Session for Http2 {
     const ALPN: &'static [u8] = b"h2";
     const ORDER: ResponseOrder = ResponseOrder::Any;
@@ -145,6 +155,7 @@ impl Session for Http2 {
             next_id: 1,
             table: PeerTable::Empty,
             own_window: WINDOW_MAX,
+            is_tableless: false,
             used: 0,
             debts: Vec::with_capacity(256),
             held: Vec::with_capacity(depth as usize),
@@ -182,11 +193,13 @@ impl Session for Http2 {
         (self.news, self.has_news) = (StreamTally::default(), false);
         self.messages = MessageCount::default();
         output.extend_from_slice(PREFACE);
-        let mut settings = [0; 12];
+        let mut settings = [0; 18];
         settings[1] = frame::setting::ENABLE_PUSH as u8;
         settings[7] = frame::setting::INITIAL_WINDOW_SIZE as u8;
-        settings[8..].copy_from_slice(&self.own_window.to_be_bytes());
-        frame::put(kind::SETTINGS, 0, 0, &settings, output);
+        settings[8..12].copy_from_slice(&self.own_window.to_be_bytes());
+        settings[13] = frame::setting::HEADER_TABLE_SIZE as u8;
+        let length = if self.is_tableless { settings.len() } else { 12 };
+        frame::put(kind::SETTINGS, 0, 0, &settings[..length], output);
         // That of the connection cannot be made smaller.
         let more = self.own_window.saturating_sub(WINDOW_INITIAL);
         if more > 0 {

@@ -19,6 +19,9 @@ pub mod response;
 pub mod session;
 mod shape;
 
+pub mod fill;
+pub mod jar;
+pub mod look;
 pub mod message;
 pub mod rules;
 pub mod sse;

@@ -5,6 +5,7 @@ pub mod fleet;
 pub mod probe;
 
 pub mod advise;
+pub mod attempt;
 pub mod audit;
 pub mod compare;
 pub mod front;

@@ -21,6 +21,7 @@ mod failures;
 mod fanout;
 mod find;
 mod fleet;
+mod flows;
 mod fronts;
 mod grpc;
 mod hostile;

@@ -8,6 +8,7 @@ mod brief;
 mod dots;
 mod grid;
 mod line;
+mod pass;
 pub(crate) mod spark;
 mod table;
 
@@ -18,6 +19,8 @@ use crate::sections::{
 };
 use crate::wrap::{fit, width, wrap, wrap_at_most};
 use jiff::Timestamp;
+pub use pass::{PassDetail, text_pass_end, text_taken};
+
 use line::{Ink, TextLine};
 use model::across::Across;
 use model::advice::{Advice, Calibration};

@@ -52,6 +52,11 @@ const ROOMS: &[Room] = &[
         why: "schemas and messages are read and written without a connection",
     },
     Room {
+        folder: "crates/flow",
+        may_use: &["crates/model"],
+        why: "a flow file is text, whoever takes its steps",
+    },
+    Room {
         folder: "crates/profile",
         may_use: &["crates/model"],
         why: "profiles are parsed and weighed independently of servers and pages",
@@ -127,10 +132,10 @@ const ROOMS: &[Room] = &[
     },
     Room {
         folder: "crates/plan",
-        may_use: &["crates/model", "crates/wire", "crates/schema", "crates/tools"],
-        why: "plans and command lines become cells and trials, independently of the measurement; \
-              requests are composed and encoded once as a check, JSON becomes messages of a \
-              schema, and other tools are asked whether they can make a load",
+        may_use: &["crates/model", "crates/wire", "crates/schema", "crates/flow", "crates/tools"],
+        why: "plans, flows and command lines become cells and trials, independently of the \
+              measurement; requests are composed and encoded once as a check, JSON becomes \
+              messages of a schema, and other tools are asked whether they can make a load",
     },
     Room {
         folder: "crates/remote",

@@ -1,0 +1,155 @@
+// Command shop serves a small shop on loopback, whose pages depend on each other: a customer logs
+// in, browses, fills a basket and checks out. It counts what it answered, by step and status.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"ceiling.dev/targets/internal/command"
+)
+
+const usage = `target-shop: a shop whose pages depend on each other.
+
+  --port N             default 0: any free port; always on 127.0.0.1
+  --token-for T        how long a login is good; default 1m
+  --fail STEP          this step fails for one customer in --every, such as checkout
+  --every N            default 0: never
+  --slow STEP          this step takes --for longer, such as basket
+  --for T              default 0
+  --checkouts N        checkouts at the same time; others wait; default 0: any number
+  --freeze-after T, --freeze-for T
+                       nothing is answered for a while, once, counted from the first request
+  --tls-cert FILE, --tls-key FILE
+  --version
+
+Steps are login, page, products, basket, show and checkout. It speaks HTTP/1.1 and HTTP/2, also in
+plain text. Stopped by SIGTERM or SIGINT; its last line on standard output says how many requests
+of each step ended with which status.
+`
+
+var version = "dev"
+
+// listening is the first line.
+type listening struct {
+	Event  string `json:"event"`
+	Target string `json:"target"`
+	Addr   string `json:"addr"`
+	PID    int    `json:"pid"`
+}
+
+// stopped is the last line.
+type stopped struct {
+	Event       string                       `json:"event"`
+	Target      string                       `json:"target"`
+	Connections uint64                       `json:"connections"`
+	Steps       map[string]map[string]uint64 `json:"steps"`
+}
+
+// options are the command line.
+type options struct {
+	port                   uint
+	tokenFor               time.Duration
+	fail, slow             string
+	every                  uint64
+	slowFor                time.Duration
+	checkouts              uint
+	freezeAfter, freezeFor time.Duration
+	cert, key              string
+}
+
+func main() {
+	command.Run("target-shop", parse, serve)
+}
+
+func parse(args []string, out io.Writer) (options, error) {
+	var parsed options
+	flags := flag.NewFlagSet("target-shop", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.UintVar(&parsed.port, "port", 0, "")
+	flags.DurationVar(&parsed.tokenFor, "token-for", time.Minute, "")
+	flags.StringVar(&parsed.fail, "fail", "", "")
+	flags.Uint64Var(&parsed.every, "every", 0, "")
+	flags.StringVar(&parsed.slow, "slow", "", "")
+	flags.DurationVar(&parsed.slowFor, "for", 0, "")
+	flags.UintVar(&parsed.checkouts, "checkouts", 0, "")
+	flags.DurationVar(&parsed.freezeAfter, "freeze-after", 0, "")
+	flags.DurationVar(&parsed.freezeFor, "freeze-for", 0, "")
+	flags.StringVar(&parsed.cert, "tls-cert", "", "")
+	flags.StringVar(&parsed.key, "tls-key", "", "")
+	showVersion := flags.Bool("version", false, "")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(out, usage)
+		return options{}, command.ErrDone
+	case err != nil:
+		return options{}, err
+	case flags.NArg() > 0:
+		return options{}, fmt.Errorf("%q is not a flag; --help lists them", flags.Arg(0))
+	case *showVersion:
+		fmt.Fprintln(out, "target-shop", version)
+		return options{}, command.ErrDone
+	case parsed.port > 65535:
+		return options{}, fmt.Errorf("--port takes a number from 0 to 65535, not %d", parsed.port)
+	case (parsed.cert == "") != (parsed.key == ""):
+		return options{}, errors.New("--tls-cert and --tls-key belong together")
+	}
+	for _, step := range []string{parsed.fail, parsed.slow} {
+		if step != "" && !isStep(step) {
+			return options{}, fmt.Errorf("%q is no step; accepted are %v", step, steps)
+		}
+	}
+	return parsed, nil
+}
+
+func serve(options options) error {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", options.port))
+	if err != nil {
+		return err
+	}
+	shop := newShop(options)
+	server := &http.Server{Handler: shop.routes(), ConnState: shop.connection}
+	server.Protocols = new(http.Protocols)
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetHTTP2(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	output := json.NewEncoder(os.Stdout)
+	first := listening{
+		Event: "listening", Target: "shop", Addr: listener.Addr().String(), PID: os.Getpid(),
+	}
+	if err := output.Encode(first); err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() {
+		if options.cert != "" {
+			failed <- server.ServeTLS(listener, options.cert, options.key)
+			return
+		}
+		failed <- server.Serve(listener)
+	}()
+	select {
+	case err := <-failed:
+		return err
+	case <-stop:
+	}
+	if err := server.Close(); err != nil {
+		return err
+	}
+	return output.Encode(stopped{
+		Event: "stopped", Target: "shop", Connections: shop.connections.Load(),
+		Steps: shop.counted(),
+	})
+}
