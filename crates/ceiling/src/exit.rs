@@ -158,7 +158,7 @@ impl Failure {
             Self::Far(_) => Code::Usage,
             Self::Fleet(error) if error.is_unreachable() => Code::Unreachable,
             Self::Fleet(_) => Code::Usage,
-            Self::Left(_) => Code::Unmet,
+            Self::Left(_) | Self::Lab(LabError::Flow(_)) => Code::Unmet,
             Self::Tune(error) if error.leaves_something() => Code::Unmet,
             Self::File(_) | Self::Lab(_) | Self::Tune(_) => Code::Internal,
         }

@@ -20,6 +20,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use wire::http1::Http1;
 use wire::http2::Http2;
+use wire::solo::Solo;
 use wire::sse::Events;
 
 /// Orders that may be queued for a worker at once.
@@ -358,6 +359,12 @@ impl Place<'_> {
     fn run<D: Driver>(self, driver: D) {
         let Self { job, role, slots, index, recorder, orders, ready } = self;
         match (role, job.http) {
+            (Role::Asking, HttpVersion::One) if job.program.is_some() => {
+                let mut worker =
+                    Worker::<_, Solo>::new(job, slots, index, driver, recorder, orders);
+                let _ = ready.send(Ok(()));
+                worker.run();
+            }
             (Role::Asking, HttpVersion::One) => {
                 let mut worker =
                     Worker::<_, Http1>::new(job, slots, index, driver, recorder, orders);

@@ -6,6 +6,7 @@ use model::fleet::Share;
 use model::load::{DriverKind, HttpVersion, Life, Manner, Spacing};
 use model::route::Route;
 use std::sync::Arc;
+use wire::program::Program;
 use wire::tape::Tape;
 use wire::tls::Recipe;
 
@@ -18,6 +19,8 @@ pub struct Job {
     pub routes: Vec<Route>,
     /// What to send.
     pub tape: Arc<Tape>,
+    /// What users do, when the load is users of a flow; then the tape has a request for each step.
+    pub program: Option<Arc<Program>>,
     /// The version of HTTP that the tape is for.
     pub http: HttpVersion,
     /// The worker threads, and which part of the load they send.
@@ -49,6 +52,7 @@ impl Job {
             driver: DriverKind::Sim,
             routes: vec![Route::to(std::net::SocketAddr::from(([127, 0, 0, 1], 1)))],
             tape: Arc::new(tape),
+            program: None,
             share: Share::alone(1),
             cpus: Vec::new(),
             connections_max: 1,

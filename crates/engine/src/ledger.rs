@@ -73,6 +73,14 @@ impl Ledger {
         self.warmup = Part { epoch: self.last_epoch, in_flight: 0 };
     }
 
+    /// Opens the account of what is sent outside of windows, if there was no warm-up: users go on
+    /// after theirs.
+    pub fn open_rest(&mut self) {
+        if self.warmup.epoch == 0 {
+            self.open_warmup();
+        }
+    }
+
     /// Opens the account of a measured window.
     pub fn open_window(&mut self) {
         self.last_epoch += 1;

@@ -10,6 +10,7 @@ pub mod server;
 pub mod world;
 
 use crate::driver::Driver;
+use crate::driver::sim::shop::{Shop, ShopFaults, ShopLog};
 use crate::driver::sim::streams::{StreamFaults, Streams};
 use crate::driver::sim::{BEGIN_NS, Faults, Sim, Witness};
 use crate::job::{Job, Order, Pace};
@@ -23,11 +24,14 @@ use model::streams::StreamTally;
 use model::tick::{
     Connections, Counters, Loop, Phase, Starts, StatusCodes, TargetTally, Tick, Turnover,
 };
+use model::users::UserTally;
 use rtrb::RingBuffer;
+use std::cell::RefCell;
 use std::sync::Arc;
 use wire::http1::Http1;
 use wire::http2::Http2;
 use wire::session::Session;
+use wire::solo::Solo;
 
 /// Durations of the level, virtual nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,6 +103,8 @@ pub struct Account {
     pub message: Summary,
     /// Time from established to the server's settings.
     pub settings: Summary,
+    /// Time of whole flows.
+    pub flow: Summary,
     /// The loop's own account.
     pub accounting: Loop,
     /// What the simulated server saw.
@@ -143,6 +149,23 @@ pub fn simulate_streams_seen(
 ) -> Account {
     let driver = Streams::new(job, slots_of(&level), faults);
     run::<_, Http2>(job, level, driver, |driver| driver.witness.clone(), see)
+}
+
+/// Runs one level of users of a flow against a shop with faults; also returns what became of them,
+/// and what the shop saw.
+pub fn simulate_users(
+    job: &Job,
+    level: Level,
+    faults: ShopFaults,
+) -> (Account, UserTally, ShopLog) {
+    let driver = Shop::new(job, slots_of(&level), faults);
+    let (mut users, log) = (UserTally::default(), RefCell::default());
+    let witness = |driver: &Shop| {
+        *log.borrow_mut() = driver.log.clone();
+        Witness::default()
+    };
+    let account = run::<_, Solo>(job, level, driver, witness, |tick| users += &tick.users);
+    (account, users, log.into_inner())
 }
 
 fn slots_of(level: &Level) -> u32 {
@@ -214,6 +237,7 @@ fn run<D: Driver, S: Session>(
     account.send_delay = sums[Dist::SendDelay].summary(0);
     account.generator_delay = sums[Dist::GeneratorDelay].summary(0);
     account.settings = sums[Dist::Settings].summary(0);
+    account.flow = sums[Dist::Flow].summary(0);
     account.first = sums[Dist::FirstMessage].summary(0);
     account.gap = sums[Dist::Gap].summary(0);
     account.message = sums[Dist::Message].summary(0);

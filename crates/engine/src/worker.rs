@@ -18,11 +18,13 @@ mod open;
 mod responses;
 mod retry;
 mod starts;
+mod users;
 mod writes;
 
 use self::level::{Stage, Window};
 use self::open::{Margin, Release};
 use self::starts::{StartEnd, Starts};
+use self::users::{Ends, Users};
 use self::writes::Writes;
 use crate::alarms::Alarms;
 use crate::checks::Checks;
@@ -132,6 +134,8 @@ pub struct Worker<D, S: Session = Http1> {
     messages: Messages,
     /// What sessions write.
     writes: Writes,
+    /// Users of a flow.
+    users: Users,
     tally: Tally,
     samples: Samples,
     slowest: Slowest,
@@ -206,11 +210,12 @@ impl<D: Driver, S: Session> Worker<D, S> {
             checks: Checks::new(&job.tape, slots, (places, S::ORDER)),
             messages: Messages::new(&job.tape, slots, places),
             writes: Writes::new(if S::WRITES { slots } else { 0 }),
+            users: Users::new(job.program.as_ref(), slots, &shard, job.seed),
             tally: Tally::new(&job.tape),
             samples: Samples::new(),
             slowest: Slowest::new(),
             is_plain: tally::reported(&job.tape) == 1
-                && !(job.tape.has_rules() || job.tape.has_streams()),
+                && !(S::FILLS || job.tape.has_rules() || job.tape.has_streams()),
             pool: Pool::new(job, (slots, &shard), scan_ns(job), now_ns, |slot| {
                 let number = shard.number(u64::from(slot)) as u32;
                 Requester::new(start::position(job, number), job.depth_max, job.manner.window)
@@ -451,7 +456,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             }
             Event::Opened { slot, at_ns } => {
                 self.count_in_flight(at_ns);
-                match S::WRITES {
+                match S::WRITES && !S::FILLS {
                     true => self.greet(slot, at_ns),
                     false => self.opened(slot, at_ns),
                 }
@@ -467,7 +472,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// A connection may have got room: uses it at once, or when a request is due.
     #[inline]
     fn top_up(&mut self, slot: SlotId, now_ns: u64) {
-        if self.release.is_some() && !self.has_devices() {
+        if S::FILLS {
+            self.send_batch(slot, now_ns);
+        } else if self.release.is_some() && !self.has_devices() {
             self.offer(slot, now_ns);
         } else {
             // Once, unless requests are so large that one batch does not fill the room.
@@ -486,6 +493,11 @@ impl<D: Driver, S: Session> Worker<D, S> {
         let state = &one.state;
         if one.link() != Link::Open || state.sending || !is_wanted || state.is_ending {
             return None;
+        }
+        if S::FILLS {
+            let is_free = self.flights.on(slot) == 0 && !state.session.is_leaving();
+            let is_made = is_free && self.prepare(slot, now_ns);
+            return is_made.then(|| self.send(slot, 1, now_ns, now_ns));
         }
         let may_hold = self.depth.min(state.session.capacity());
         let room = may_hold.saturating_sub(self.flights.on(slot)).min(state.sends_left);
@@ -510,7 +522,13 @@ impl<D: Driver, S: Session> Worker<D, S> {
     #[inline]
     fn send(&mut self, slot: SlotId, count: u32, planned_ns: u64, sent_ns: u64) -> Sending {
         let state = self.pool.state(slot);
-        let span = state.session.span(&self.tape, state.position, count);
+        let span = match S::FILLS {
+            true => 0..self.users.request.len(),
+            false => state.session.span(&self.tape, state.position, count),
+        };
+        if S::FILLS {
+            state.position = self.users.position(slot);
+        }
         let (tick, bytes) = (&mut *self.recorder.tick, span.len() as u64);
         let epoch = match (self.stage, &mut self.window) {
             (Stage::Measure, Some(window)) => {
@@ -546,6 +564,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.has_worked = true;
         if self.is_renewed(slot, now_ns) || self.starts.is_due(slot) {
             self.begin_start(slot, now_ns);
+            if S::FILLS {
+                self.users.come(slot, self.stage, now_ns, &mut self.recorder.tick);
+            }
             self.pool.open(slot, &mut self.driver, &mut self.recorder.tick, now_ns);
         } else {
             self.pool.forget(slot);
@@ -554,13 +575,14 @@ impl<D: Driver, S: Session> Worker<D, S> {
 
     // Cold: once for each connection.
     fn opened(&mut self, slot: SlotId, at_ns: u64) {
-        let connected_ns = match S::WRITES {
+        let greets = S::WRITES && !S::FILLS;
+        let connected_ns = match greets {
             true => self.writes.connected_ns(slot),
             false => self.driver.connected_ns(slot, at_ns),
         };
         let before = self.pool.counts().reopened;
         self.pool.opened(slot, connected_ns, &mut self.recorder.tick);
-        if S::WRITES {
+        if greets {
             let took_ns = self.writes.opened(slot, at_ns);
             self.recorder.tick.histograms[Dist::Settings].record_n(took_ns, 1);
             if self.pool.counts().reopened > before {
@@ -570,12 +592,16 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.end_start(slot, StartEnd::Connected(connected_ns));
         let state = self.pool.state(slot);
         (state.responses, state.blocked) = (0, None);
-        if !S::WRITES {
+        if !greets {
             state.session.begin(&mut Vec::new());
             state.sending = false;
             self.checks.restart(slot, RequestId::Oldest);
         }
         self.begin_life(slot, at_ns);
+        if S::FILLS {
+            self.writes.renew(slot);
+            return self.follow(slot, at_ns);
+        }
         self.send_again(slot);
         self.top_up(slot, at_ns);
     }
@@ -610,6 +636,11 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
         if self.flights.on(slot) > 0 {
             self.lose(slot, cause, now_ns);
+        }
+        if S::FILLS {
+            let is_in_order = matches!(cause, Cause::Order | Cause::Planned);
+            let ends = if is_in_order { Ends::InOrder } else { Ends::Broken };
+            self.users.leave(slot, (self.stage, ends), now_ns, &mut self.recorder.tick);
         }
         self.alarms.clear(slot);
         let was_open = self.pool.close(slot, &mut self.driver) == Link::Open;

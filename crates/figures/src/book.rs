@@ -170,6 +170,12 @@ fn of_times(times: Times) -> (&'static str, Read) {
              all.",
             |of, figure| at(of.point.messages.as_ref()?.latency_ns.as_ref()?, figure),
         ),
+        Times::Flow => (
+            "Time of a whole flow of a user who began in the window, from the begin, with its \
+             connection, to the end of the last step, without the time to think. A user who failed \
+             or was not through counts as slower than all.",
+            |of, figure| at(&of.point.users.as_ref()?.flow_ns, figure),
+        ),
     }
 }
 

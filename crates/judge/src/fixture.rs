@@ -189,6 +189,7 @@ impl Fixture {
             unseen_ns: None,
             latency_punctual_ns: None,
             messages: None,
+            users: None,
             latency_at_least_ns: None,
             residence: None,
             hosts: BTreeMap::new(),

@@ -190,6 +190,7 @@ fn sparse(context: Context<'_>, run: &ToolRun) -> Point {
         generator_delay_ns: None,
         latency_punctual_ns: None,
         messages: None,
+        users: None,
         unseen_ns: None,
         latency_at_least_ns: None,
         residence: None,

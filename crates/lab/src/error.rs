@@ -34,6 +34,9 @@ pub enum LabError {
     /// A request cannot be encoded.
     #[error("{0}")]
     Request(#[from] EncodeError),
+    /// A flow whose steps are not good already when one user takes them.
+    #[error("{0}")]
+    Flow(String),
     /// The workers did not start.
     #[error("{0}")]
     Start(#[from] StartError),

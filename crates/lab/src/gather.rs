@@ -17,6 +17,7 @@ use model::tick::{
     TargetTally, Tick, Turnover,
 };
 use model::tls::TlsTally;
+use model::users::UserTally;
 use std::collections::VecDeque;
 
 /// Tenths of a second per second of the series.
@@ -81,6 +82,8 @@ pub struct Gathered {
     pub tls: TlsTally,
     /// Streams of HTTP/2.
     pub streams: StreamTally,
+    /// Users of a flow.
+    pub users: UserTally,
     /// Connections established by each route.
     pub opened_on: Vec<u64>,
     /// Requests of the window by target; empty with one target.
@@ -241,6 +244,7 @@ impl Gathered {
         self.faults += &tick.faults;
         self.tls += &tick.tls;
         self.streams += &tick.streams;
+        self.users += &tick.users;
         self.events += &tick.events;
         self.starts += &tick.starts;
         self.crossed += &tick.turnover.crossed;

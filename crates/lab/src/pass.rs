@@ -304,7 +304,7 @@ impl User<'_> {
                 taken.captured.push(Captured { name, value, is_secret });
             }
         }
-        let found = |found| match look.shown(sight, facts, &self.values, found) {
+        let mut found = |found| match look.shown(sight, facts, &self.values, found) {
             Ok(text) => format!("it is {text}"),
             Err(why) => why.words().to_string(),
         };

@@ -27,6 +27,7 @@ use model::streams::StreamInfo;
 use model::subject::Subject;
 use model::tick::{Crossed, ErrorClass, Parts};
 use model::tls::ProxyChoice;
+use model::users::UserInfo;
 use std::collections::BTreeMap;
 
 /// Responses by code, including good ones with 200.
@@ -77,6 +78,7 @@ pub(crate) fn make(
         rate,
         bytes: bytes(gathered),
         messages: messages(trial, gathered, duration_s),
+        users: users(trial, gathered),
         service_ns: if is_open { summary(Dist::Service, lost) } else { latency_ns.clone() },
         latency_ns,
         latency_good_ns: Some(summary(Dist::Latency, 0)),
@@ -135,6 +137,15 @@ fn messages(trial: &Trial, gathered: &Gathered, duration_s: f64) -> Option<Messa
             replied.summary(due.saturating_sub(replied.count()))
         }),
     })
+}
+
+/// Nothing where the load is no users.
+fn users(trial: &Trial, gathered: &Gathered) -> Option<UserInfo> {
+    trial.flow.as_ref()?;
+    let names: Vec<String> = trial.targets.iter().map(|target| target.name.clone()).collect();
+    let tally = &gathered.users;
+    let lost = tally.failed.iter().sum::<u64>() + tally.unfinished;
+    Some(UserInfo::of(tally, &names, gathered.histograms[Dist::Flow].summary(lost)))
 }
 
 fn bytes(gathered: &Gathered) -> Bytes {

@@ -38,6 +38,7 @@ use remote::Far;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use wire::program::Program;
 use wire::tape::EncodeError;
 
 /// How long a server may take for the handshake that shows whether it speaks TLS.
@@ -77,6 +78,8 @@ pub(crate) struct RunBuilder<'a> {
     pub(crate) kernel: Option<KernelRecord>,
     /// The agents that made the load.
     fleet: Option<FleetRecord>,
+    /// What users do, if the load is users.
+    pub(crate) program: Option<Arc<Program>>,
 }
 
 impl<'a> RunBuilder<'a> {
@@ -122,6 +125,7 @@ impl<'a> RunBuilder<'a> {
             profile: None,
             kernel: None,
             fleet: None,
+            program: None,
             levels: Vec::new(),
         }
     }
@@ -169,6 +173,7 @@ impl<'a> RunBuilder<'a> {
             driver: trial.driver,
             routes: self.routes.clone(),
             tape: Arc::new(tape),
+            program: self.program.clone(),
             http,
             share: Share::alone(threads),
             cpus: trial.cpus.clone(),

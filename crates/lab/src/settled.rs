@@ -67,6 +67,8 @@ fn left(term: &Term, known: &Known<'_>) -> Left {
         | Figure::Time(Times::Good | Times::First | Times::Gap | Times::Message, _) => {
             if known.in_flight == 0 { Left::Nothing } else { Left::Open }
         }
+        // Users go on after the window, also those who have nothing in flight.
+        Figure::Time(Times::Flow, _) => Left::Open,
         Figure::Time(Times::Latency, statistic) => {
             left_of_time(term, statistic, known, (known.latency, lost + known.unsent))
         }

@@ -7,13 +7,26 @@ use crate::preflight::{self, Manners};
 use crate::record::RunBuilder;
 use crate::setting::Setting;
 use crate::watch::ReadingSource;
-use crate::{server, target};
+use crate::{pass, server, target};
 use model::event::Event;
 use model::facts::ServerFacts;
 use model::load::{DriverKind, HttpChoice, HttpVersion, Level, ServerProcess, Stop, Trial};
 use model::route::{self, Address};
+use plan::Reach;
 use probe::{Config, Ends, Sampler};
+use std::sync::Arc;
 use std::time::Duration;
+use wire::program::Program;
+
+/// The flow of a trial, prepared.
+fn program(trial: &Trial) -> Result<Option<Arc<Program>>, LabError> {
+    let Some(flow) = trial.flow.as_ref().and_then(|load| load.flow.as_ref()) else {
+        return Ok(None);
+    };
+    let date = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let program = Program::new((**flow).clone(), date).map_err(LabError::Flow)?;
+    Ok(Some(Arc::new(program)))
+}
 
 /// Longest wait for an address that is tried, nanoseconds.
 const TRY_NS: u64 = 3_000_000_000;
@@ -26,6 +39,7 @@ impl<'a> RunBuilder<'a> {
         notify: &mut dyn FnMut(Event),
     ) -> Result<Self, LabError> {
         let mut run = Self::new(setting, trial, Manners::of(trial)?);
+        run.program = program(trial)?;
         if let Setting::Model(model) = setting {
             run.set_routes(&trial.addresses, notify);
             run.target.server = model.server();
@@ -63,7 +77,34 @@ impl<'a> RunBuilder<'a> {
         limits::allow_ports(&levels, &run.routes)?;
         let address = run.routes[0].to.clone();
         run.find_server(&address, notify)?;
+        run.try_flow(&good)?;
         Ok(run)
+    }
+
+    /// Takes the steps of a flow once as one user, so that what is wrong with it is known before
+    /// the load.
+    fn try_flow(&self, addresses: &[Address]) -> Result<(), LabError> {
+        let Some(program) = &self.program else { return Ok(()) };
+        let trial = self.trial;
+        let flow = program.flow();
+        let authority = flow.base.split_once("://").map_or(&*flow.base, |(_, host)| host);
+        let way = (trial.tls.as_ref(), trial.proxy.as_ref());
+        let reach = Reach::of((addresses, authority), way, trial.timeout_ns);
+        let (http, timeout_ns, seed) = (trial.manner.http, trial.timeout_ns, trial.seed);
+        let setting = pass::Setting { reach: &reach, http, timeout_ns, seed };
+        let mut failed = None;
+        let is_good = pass::pass(flow, &setting, &mut |taken| {
+            failed = taken.failed.as_ref().map(|why| (taken.step.clone(), taken.line, why.clone()));
+        });
+        let is_good = is_good.map_err(|error| LabError::Flow(error.to_string()))?;
+        match failed.filter(|_| !is_good) {
+            Some((step, line, why)) => Err(LabError::Flow(format!(
+                "{}, line {line}, {step}: {why}; this was one user before the load; ceiling try \
+                 shows everything",
+                flow.name
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Does once with each address what every connection will do, and settles what is spoken.

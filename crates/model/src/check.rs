@@ -68,6 +68,10 @@ crate::named! {
         Sha256 = "sha256",
         /// Fields of a message.
         Json = "json",
+        /// A value that a step of a flow captures.
+        Capture = "capture",
+        /// A condition of a step of a flow.
+        Assert = "assert",
     }
     /// Its name in the record.
     fn name;

@@ -49,6 +49,9 @@ crate::named! {
         /// Latency of messages of measured conversations that were replied to, nanoseconds: of the
         /// first one from where latency counts, of each other one from the reply before it.
         Message = "points[].messages.latency_ns",
+        /// Time of whole flows of users who began in the window, without the time to think,
+        /// nanoseconds: from the begin of the user to the end of the last step.
+        Flow = "points[].users.flow_ns",
         /// Responses to measured requests per connection, with any status; filled in the last tick
         /// of a load order.
         PerConnection = "points[].connections.requests_each",

@@ -86,6 +86,9 @@ crate::named! {
         /// From when a message of a conversation was due to its reply. One without a reply counts
         /// as slower than all.
         Message = "message.",
+        /// Of whole flows, without the time to think. A user who failed or was not through counts
+        /// as slower than all.
+        Flow = "flow.",
     }
     /// What stands before a statistic of them.
     fn prefix;

@@ -283,6 +283,18 @@ pub enum Operand {
     Loose(Text),
 }
 
+impl Flow {
+    /// Adds a header to steps that have none of its name.
+    pub fn add_header(&mut self, (name, value): (String, String)) {
+        for step in &mut self.steps {
+            let has = step.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(&name));
+            if !has {
+                step.headers.push((name.clone(), Text::plain(value.clone())));
+            }
+        }
+    }
+}
+
 impl Text {
     /// A text without holes.
     pub fn plain(bytes: impl Into<Vec<u8>>) -> Self {

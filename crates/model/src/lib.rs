@@ -46,6 +46,7 @@ pub mod histogram;
 pub mod punctual;
 pub mod tally;
 pub mod tick;
+pub mod users;
 
 pub mod facts;
 pub mod host_now;

@@ -6,6 +6,7 @@
 use crate::call::{self, Replies};
 use crate::check::Checks;
 use crate::curve::Curve;
+use crate::flow::Flow;
 use crate::link::Links;
 use crate::objective::Objective;
 use crate::perturbation::Confirm;
@@ -17,6 +18,7 @@ use crate::tls::{ProxyChoice, TlsChoice};
 use crate::tool::Tool;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// When request number `n` is due.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -278,6 +280,16 @@ impl Retry {
     }
 }
 
+/// Users of a flow as a load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowLoad {
+    /// Name of the flow.
+    pub name: String,
+    /// The flow itself, which no record has: it may have secrets.
+    #[serde(skip)]
+    pub flow: Option<Arc<Flow>>,
+}
+
 /// A request to send, before it is encoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
@@ -478,6 +490,10 @@ pub struct Trial {
     /// The tool that makes the load in place of our engine, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<Tool>,
+    /// What users do, when the load is users of a flow: then connections are users, and targets are
+    /// its steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowLoad>,
 }
 
 impl Trial {
@@ -518,6 +534,7 @@ impl Trial {
             confirm: None,
             fanout: None,
             tool: None,
+            flow: None,
         }
     }
 }

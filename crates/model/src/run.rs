@@ -34,6 +34,7 @@ use crate::tail::Tail;
 use crate::tick::{Counters, ErrorClass, StatusCodes, TargetTally};
 use crate::tls::TlsInfo;
 use crate::tool::ToolRun;
+use crate::users::UserInfo;
 use crate::verdict::{Gate, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -192,6 +193,9 @@ pub struct Point {
     /// Messages of replies that stream; absent where no method does that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessageInfo>,
+    /// Users of a flow; absent where the load is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<UserInfo>,
     /// Latency; see `definitions`.
     pub latency_ns: Summary,
     /// Latency of good responses alone, whatever the outcome of other requests; absent in older

@@ -13,6 +13,7 @@ use crate::sample::Caught;
 use crate::slow::Slow;
 use crate::streams::StreamTally;
 use crate::tls::TlsTally;
+use crate::users::UserTally;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
@@ -471,6 +472,8 @@ pub struct Tick {
     pub tls: TlsTally,
     /// Streams of HTTP/2.
     pub streams: StreamTally,
+    /// Users of a flow.
+    pub users: UserTally,
     /// How the loop spent the interval.
     pub accounting: Loop,
     /// Its distributions.
@@ -505,6 +508,7 @@ impl Tick {
         self.faults = Faults::default();
         self.tls = TlsTally::default();
         self.streams = StreamTally::default();
+        self.users = UserTally::default();
         self.accounting = Loop::default();
         self.turnover = Turnover::default();
         self.starts = Starts::default();

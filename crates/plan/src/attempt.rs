@@ -3,21 +3,20 @@
 use crate::auth;
 use crate::calls::Reach;
 use crate::endpoints::WayOptions;
+use crate::flows::{FlowValues, Written};
 use crate::machine::Machine;
 use crate::options::HttpText;
 use crate::secure::Secure;
 use crate::url::{Scheme, Url, is_url, with_scheme};
 use crate::usage::{Refusal, Usage};
-use crate::values::{Assigned, Body, Header, Method, Seed, Time, TokenFile, TryText, VariableName};
+use crate::values::{Body, Header, Method, Seed, Time, TokenFile, TryText, VariableName};
 use clap::Args;
 use flow::Flow;
-use model::flow::{Piece, Skip, Step, Text};
+use model::flow::{Skip, Step, Text};
 use model::load::HttpChoice;
 use model::pass::Mask;
 use model::route::Address;
-use model::secret;
 use model::tls::{ProxyChoice, TlsChoice};
-use std::path::Path;
 
 /// What is tried once.
 #[derive(Debug, Args)]
@@ -26,13 +25,8 @@ pub struct Attempt {
     #[arg(value_name = "FILE|URL")]
     what: TryText,
 
-    /// A value for {{NAME}} in the flow; repeatable
-    #[arg(long = "variable", value_name = "NAME=VALUE")]
-    variables: Vec<Assigned>,
-
-    /// The same with a value that is never shown: that of a variable of the environment; repeatable
-    #[arg(long = "secret-env", value_name = "NAME")]
-    secrets: Vec<VariableName>,
+    #[command(flatten)]
+    values: FlowValues,
 
     /// A header for every request that has none of this name, 'Name: value'; repeatable
     #[arg(short = 'H', long = "header", value_name = "LINE")]
@@ -159,8 +153,8 @@ impl Attempt {
 
     /// A flow of one step, for a URL.
     fn single(&self) -> Result<Flow, Usage> {
-        if let Some(Assigned((name, _))) = self.variables.first() {
-            return Err(Usage(format!("--variable {name}: a URL has no variables; leave it out")));
+        if let Some(option) = self.values.given() {
+            return Err(Usage(format!("{option}: a URL has no variables; leave it out")));
         }
         let url = Url::typed(&with_scheme(&self.what.0)).map_err(Usage::from)?;
         let body = self.body.as_ref().map(|body| body.0.clone().into_bytes()).unwrap_or_default();
@@ -187,32 +181,7 @@ impl Attempt {
                 return Err(Usage(format!("{option}: the steps of a flow have their own")).into());
             }
         }
-        let bytes =
-            machine.read(file).map_err(|why| Usage(format!("{why}; give a flow or a URL")))?;
-        let text = String::from_utf8(bytes).map_err(|_| {
-            Usage(format!("{file} is no text; a flow begins with a line like GET URL"))
-        })?;
-        let mut given = flow::Given::default();
-        let mut secrets = Vec::new();
-        for Assigned((name, value)) in &self.variables {
-            if secret::is_secret(name) {
-                secrets.push(value.clone());
-            }
-            given.variables.insert(name.clone(), value.clone());
-        }
-        for VariableName(name) in &self.secrets {
-            let value = machine.variable(name).ok_or_else(|| {
-                Usage(format!("--secret-env {name}: the variable is not set or is empty"))
-            })?;
-            secrets.push(value.clone());
-            given.variables.insert(name.clone(), value);
-        }
-        let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-        let name = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
-        let read = flow::read(&name, &text, &given, &mut |beside| {
-            machine.read(&folder.join(beside).display().to_string())
-        });
-        let flow = read.map_err(|wrong| Usage(format!("{file}, {wrong}")))?;
+        let Written { flow, secrets } = self.values.read(file, None, machine)?;
         Ok((flow, secrets))
     }
 
@@ -220,15 +189,7 @@ impl Attempt {
     fn add_headers(&self, flow: &mut Flow, machine: &dyn Machine) -> Result<(), Usage> {
         let asked = (self.auth_env.as_ref(), self.bearer_file.as_ref());
         let headers = self.headers.iter().cloned().chain(auth::of(asked, &self.headers, machine)?);
-        for Header((name, value)) in headers {
-            for step in &mut flow.steps {
-                let has = step.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(&name));
-                if !has {
-                    step.headers
-                        .push((name.clone(), Text(vec![Piece::Plain(value.clone().into())])));
-                }
-            }
-        }
+        headers.for_each(|header| flow.add_header(header.0));
         Ok(())
     }
 }

@@ -32,6 +32,11 @@ pub struct ConfirmOptions {
 }
 
 impl ConfirmOptions {
+    /// Whether experiments were asked for.
+    pub fn is_given(&self) -> bool {
+        self.confirm
+    }
+
     /// The requested experiments, when they are possible for such a trial.
     pub fn resolve(&self, mix: Option<&MixFile>, shape: &Shape) -> Result<Option<Confirm>, Usage> {
         if !self.confirm {

@@ -34,6 +34,7 @@ mod confirm;
 mod endpoints;
 mod far_probe;
 mod fleet;
+mod flows;
 mod http;
 mod options;
 mod punycode;

@@ -5,11 +5,12 @@ use crate::confirm::ConfirmOptions;
 use crate::endpoints::WayOptions;
 use crate::far_probe::ProbeOptions;
 use crate::fleet::FleetOptions;
+use crate::flows::FlowValues;
 use crate::secure::Secure;
 use crate::values::{
-    Body, BodyFile, Count, CpuList, Depth, Evidence, Header, HeaderName, JunitFile, KeepRuns,
-    LinkText, Method, MixFile, OutFile, Pause, Pid, Profiles, RunPath, RunsFolder, Seed, Socket,
-    SummaryFile, Threads, Time, TokenFile, UrlText, VariableName, Warmup, Window,
+    Body, BodyFile, Count, CpuList, Depth, Evidence, FlowFile, Header, HeaderName, JunitFile,
+    KeepRuns, LinkText, Method, MixFile, OutFile, Pause, Pid, Profiles, RunPath, RunsFolder, Seed,
+    Socket, SummaryFile, Threads, Time, TokenFile, UrlText, VariableName, Warmup, Window,
 };
 use clap::{Args, ValueEnum};
 use model::across::Bound;
@@ -23,13 +24,22 @@ use std::path::PathBuf;
 pub struct Options {
     /// Where: http[s]://HOST[:PORT][/PATH]; with --targets, the server of their paths; for gRPC
     /// grpc[s]://HOST:PORT/package.Service/Method
-    #[arg(required_unless_present = "targets")]
+    #[arg(required_unless_present_any = ["targets", "flow"])]
     pub url: Option<UrlText>,
 
     /// File with a mix of requests: JSON lines, or what vegeta reads
     #[arg(short = 'i', long, value_name = "FILE",
           conflicts_with_all = ["method", "body", "body_file"])]
     pub targets: Option<MixFile>,
+
+    /// A flow (a file of Hurl): each of -c connections is a user, who takes its steps and begins
+    /// again; docs/flows.md
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["targets", "method", "body", "body_file"])]
+    pub flow: Option<FlowFile>,
+
+    #[command(flatten)]
+    pub(crate) flow_values: FlowValues,
 
     /// Requests in flight per connection: pipelining in HTTP/1.1, streams in HTTP/2
     #[arg(short = 'p', long, value_name = "N", default_value = "1")]
@@ -260,6 +270,14 @@ pub struct CheckOptions {
     /// For gRPC: fields that each message of a reply must have: '{"id":7}'
     #[arg(id = "check_json", long = "check-json", value_name = "JSON")]
     pub json: Option<Json>,
+}
+
+impl CheckOptions {
+    /// Whether any was given.
+    pub fn is_given(&self) -> bool {
+        let Self { status, length, body, sha256, json } = self;
+        status.is_some() || length.is_some() || body.is_some() || sha256.is_some() || json.is_some()
+    }
 }
 
 /// What a run is compared with when it is done.

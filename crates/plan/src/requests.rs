@@ -2,6 +2,7 @@
 
 use crate::auth;
 use crate::calls;
+use crate::flows::{self, UserPlan};
 use crate::machine::Machine;
 use crate::mix::{self, MixError, Recipe};
 use crate::options::{HttpText, Options};
@@ -9,7 +10,7 @@ use crate::url::{Scheme, Url, UrlError, with_scheme};
 use crate::usage::Usage;
 use crate::values::Header;
 use model::check::Checks;
-use model::load::{MixTarget, Request};
+use model::load::{FlowLoad, MixTarget, Request};
 use model::secret;
 use std::path::Path;
 
@@ -21,10 +22,20 @@ pub struct RequestPlan {
     pub requests: Vec<Request>,
     /// The targets that the requests belong to.
     pub targets: Vec<MixTarget>,
+    /// What users do, if the load is users.
+    pub flow: Option<FlowLoad>,
 }
 
 /// Reads, expands and encodes everything once, so that what is wrong is known before any load.
 pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<RequestPlan, Usage> {
+    if let Some(file) = &options.flow {
+        let UserPlan { url, requests, targets, load } = flows::resolve(&file.0, options, machine)?;
+        return Ok(RequestPlan { url, requests, targets, flow: Some(load) });
+    }
+    if let Some(option) = options.flow_values.given() {
+        let why = format!("{option}: only a flow has variables; give --flow FILE, or leave it out");
+        return Err(Usage(why));
+    }
     let mut read = |name: &str| machine.read(name);
     let mut recipes = match &options.targets {
         Some(file) => written(&file.0, machine)?,
@@ -63,7 +74,8 @@ pub fn resolve(options: &Options, seed: u64, machine: &dyn Machine) -> Result<Re
     }
     // A name is made from a path, and is shown.
     composed.targets.iter_mut().for_each(|target| target.name = secret::text(&target.name));
-    Ok(RequestPlan { url: base, requests: composed.requests, targets: composed.targets })
+    let (requests, targets) = (composed.requests, composed.targets);
+    Ok(RequestPlan { url: base, requests, targets, flow: None })
 }
 
 /// A warning about requests with placeholders that are sent as written.

@@ -2,6 +2,7 @@
 
 use crate::calls::{self, Reach};
 use crate::endpoints::WayError;
+use crate::flows;
 use crate::http;
 use crate::machine::Machine;
 use crate::options::{DriverChoice, Options, RetryChoice};
@@ -40,7 +41,9 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
     let cpus = cpus(options, machine)?;
     let threads_max = shape.levels.iter().map(Level::connections_max).max().unwrap_or(1);
     let seed = options.seed.as_ref().map_or_else(|| machine.seed(), |seed| seed.0);
-    let RequestPlan { url, mut requests, mut targets } = requests::resolve(options, seed, machine)?;
+    let RequestPlan { url, mut requests, mut targets, flow } =
+        requests::resolve(options, seed, machine)?;
+    let drain_ns = flows::drained(flow.as_ref(), options, &shape)?;
     let has_devices = shape.levels.iter().any(|level| level.life.hold.is_some());
     if url.scheme == Scheme::Tcp && !has_devices {
         let wrong = "is not HTTP, which this command needs (churn and find --hold do without)";
@@ -77,7 +80,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         stop: shape.stop,
         visits: shape.visits,
         repeats_max: shape.repeats_max,
-        drain_ns: options.timeout.0.saturating_add(DRAIN_SLACK_NS),
+        drain_ns: drain_ns.saturating_add(DRAIN_SLACK_NS),
         window_max_ns: None,
         timeout_ns: options.timeout.0,
         cpus,
@@ -102,6 +105,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         confirm,
         fanout: None,
         tool: None,
+        flow,
         url: url.text,
     })
 }

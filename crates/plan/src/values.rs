@@ -38,6 +38,8 @@ typed! {
     file ExperimentFolder(PathBuf), "a folder", "out/runs/20260101T120000-ramp";
     /// A flow or a URL.
     text TryText(String), "a file or a URL", "shop.hurl";
+    /// What users do.
+    file FlowFile(PathBuf), "a file", "shop.hurl";
     /// A mix of requests.
     file MixFile(PathBuf), "a file", "targets.txt";
     /// The body of a request.

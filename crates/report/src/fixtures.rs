@@ -265,6 +265,7 @@ fn point(scene: &Scene, connections: u32, begin_ns: u64) -> (Point, Histogram) {
         unseen_ns: None,
         latency_punctual_ns: None,
         messages: None,
+        users: None,
         latency_at_least_ns: None,
         residence: None,
         hosts: on_one_host(scene, connections),

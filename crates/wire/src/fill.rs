@@ -163,17 +163,14 @@ pub fn scheme_of(base: &str) -> Scheme {
 }
 
 /// The path of a step: what its holes were filled with may be a whole URL of the same server.
+// Cold: a step that is tried once.
 pub fn path_of(base: &str, filled: Vec<u8>) -> Result<String, String> {
     let filled = String::from_utf8(filled).map_err(|_| "its path is no text".to_string())?;
-    let filled = filled.split('#').next().unwrap_or_default();
-    let below = filled
-        .get(..base.len())
-        .filter(|begin| begin.eq_ignore_ascii_case(base))
-        .map_or(filled, |_| &filled[base.len()..]);
-    match below.as_bytes().first() {
-        Some(b'/') if !below.starts_with("//") => Ok(below.to_string()),
-        Some(b'?') => Ok(format!("/{below}")),
-        None if !filled.is_empty() => Ok("/".to_string()),
+    match below(base.as_bytes(), filled.as_bytes()) {
+        (lead, Some(path)) => {
+            let path = [lead, path].concat();
+            Ok(String::from_utf8_lossy(&path).into_owned())
+        }
         _ if filled.contains("//") => {
             Err(format!("'{filled}' is on another server than {base}; a flow goes to one server"))
         }
@@ -181,8 +178,24 @@ pub fn path_of(base: &str, filled: Vec<u8>) -> Result<String, String> {
     }
 }
 
+/// The same in two parts, one after the other; nothing for a text that is neither a path nor a URL
+/// of the same server.
+pub(crate) fn below<'a>(base: &[u8], filled: &'a [u8]) -> (&'static [u8], Option<&'a [u8]>) {
+    let end = filled.iter().position(|byte| *byte == b'#').unwrap_or(filled.len());
+    let filled = &filled[..end];
+    let is_whole = filled.get(..base.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(base));
+    let path = if is_whole { &filled[base.len()..] } else { filled };
+    match path {
+        [b'/', b'/', ..] => (b"", None),
+        [b'/', ..] => (b"", Some(path)),
+        [b'?', ..] => (b"/", Some(path)),
+        [] if is_whole => (b"/", Some(path)),
+        _ => (b"", None),
+    }
+}
+
 /// A number in decimal.
-fn put_number(number: u64, output: &mut Vec<u8>) {
+pub(crate) fn put_number(number: u64, output: &mut Vec<u8>) {
     let (mut digits, mut at, mut left) = ([0; 20], 20, number);
     loop {
         at -= 1;

@@ -18,11 +18,13 @@ pub mod http2;
 pub mod response;
 pub mod session;
 mod shape;
+pub mod solo;
 
 pub mod fill;
 pub mod jar;
 pub mod look;
 pub mod message;
+pub mod program;
 pub mod rules;
 pub mod sse;
 

@@ -6,14 +6,17 @@
 //! In: header fields and pieces of the body, then the end of the response. Out: values for the
 //! variables of a user, or the first condition that does not hold.
 //! Never: a request, a clock.
+//!
+//! Hot: runs for every response of such a step.
 
+pub mod head;
 pub mod json;
 
 use self::json::{Json, NoValue, Walk};
 use crate::fill::{Fill, Values};
 use crate::rules::FIRST_ERROR;
 use model::flow::{Comparison, Filter, Found, Key, Kind, Operand, Query, Step, Test, Text};
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::{CaptureLocations, Regex, RegexBuilder};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -33,7 +36,7 @@ pub struct Look {
     paths: Vec<Vec<Key>>,
     /// For each query which path it is.
     path_of: Vec<Option<usize>>,
-    regexes: Vec<(String, Regex)>,
+    regexes: Vec<(Box<str>, Regex)>,
     keeps_body: bool,
     hashes: bool,
 }
@@ -42,11 +45,17 @@ pub struct Look {
 #[derive(Debug)]
 pub struct Sight {
     walk: Walk,
-    /// For each query the value of its header field or cookie.
-    fields: Vec<Option<Vec<u8>>>,
+    /// For each query the value of its header field or cookie, and whether it has come.
+    fields: Vec<(bool, Vec<u8>)>,
     body: Vec<u8>,
     body_bytes: u64,
     hash: Sha256,
+    /// The digest, once the body is over.
+    hex: [u8; 64],
+    /// For each regular expression where its last match lies.
+    matched: Vec<CaptureLocations>,
+    /// For a value that is captured, and for one that is compared.
+    scratch: [Vec<u8>; 2],
 }
 
 /// The facts of a response that are not in its fields or its body.
@@ -66,6 +75,8 @@ enum Value<'a> {
     Null,
     Boolean(bool),
     Number(Cow<'a, [u8]>),
+    /// A number that we counted.
+    Whole(u64),
     Text(Cow<'a, [u8]>),
     List(&'a [u8], u32),
     Object(&'a [u8], u32),
@@ -82,6 +93,45 @@ pub enum Nothing {
     TooLong,
     /// What a filter needs is not what is there.
     WrongKind,
+}
+
+impl Sight {
+    /// Forgets the response.
+    pub fn restart(&mut self) {
+        self.walk.restart();
+        self.fields.iter_mut().for_each(|(has_come, _)| *has_come = false);
+        self.body.clear();
+        self.body_bytes = 0;
+        self.hash = Sha256::new();
+    }
+}
+
+/// What of a response is read, apart from what is written while it is.
+struct Parts<'a> {
+    walk: &'a Walk,
+    fields: &'a [(bool, Vec<u8>)],
+    body: &'a [u8],
+    body_bytes: u64,
+    hex: &'a [u8],
+}
+
+impl Sight {
+    /// The body is over.
+    fn end(&mut self, hashes: bool) {
+        self.walk.end();
+        if hashes {
+            let digest = self.hash.finalize_reset();
+            for (byte, two) in digest.iter().zip(self.hex.chunks_mut(2)) {
+                two[0] = b"0123456789abcdef"[usize::from(byte >> 4)];
+                two[1] = b"0123456789abcdef"[usize::from(byte & 0xf)];
+            }
+        }
+    }
+
+    fn split(&mut self) -> (&mut [CaptureLocations], Parts<'_>) {
+        let Self { walk, fields, body, body_bytes, hex, matched, .. } = self;
+        (matched, Parts { walk, fields, body, body_bytes: *body_bytes, hex })
+    }
 }
 
 impl Nothing {
@@ -111,6 +161,7 @@ pub enum Miss {
 
 impl Look {
     /// Prepares a step; says which regular expression is too large.
+    // Cold: once for each worker.
     pub fn new(step: &Step) -> Result<Self, String> {
         let mut look = Self {
             step: step.clone(),
@@ -145,18 +196,19 @@ impl Look {
         Ok(look)
     }
 
+    // Cold: as above.
     fn compile(&mut self, pattern: &str) -> Result<(), String> {
-        if self.regexes.iter().all(|(known, _)| known != pattern) {
+        if self.regexes.iter().all(|(known, _)| **known != *pattern) {
             let mut builder = RegexBuilder::new(pattern);
             let regex = builder.size_limit(REGEX_BYTES).dfa_size_limit(REGEX_BYTES).build();
             let regex = regex.map_err(|error| format!("/{pattern}/: {error}"))?;
-            self.regexes.push((pattern.to_string(), regex));
+            self.regexes.push((pattern.into(), regex));
         }
         Ok(())
     }
 
     fn regex(&self, pattern: &str) -> Option<&Regex> {
-        self.regexes.iter().find(|(known, _)| known == pattern).map(|(_, regex)| regex)
+        self.regexes.iter().find(|(known, _)| **known == *pattern).map(|(_, regex)| regex)
     }
 
     /// The step.
@@ -165,13 +217,17 @@ impl Look {
     }
 
     /// Takes memory for one response.
+    // Cold: as many as are awaited at once.
     pub fn sight(&self) -> Sight {
         Sight {
             walk: Walk::new(self.paths.len(), VALUE_MAX),
-            fields: vec![None; self.step.queries.len()],
+            fields: vec![(false, Vec::new()); self.step.queries.len()],
             body: Vec::new(),
             body_bytes: 0,
             hash: Sha256::new(),
+            hex: [0; 64],
+            matched: self.regexes.iter().map(|(_, regex)| regex.capture_locations()).collect(),
+            scratch: Default::default(),
         }
     }
 
@@ -179,14 +235,16 @@ impl Look {
     pub fn field(&self, sight: &mut Sight, name: &[u8], value: &[u8]) {
         for (query, seen) in self.step.queries.iter().zip(&mut sight.fields) {
             match query {
-                Query::Header(wanted) if name.eq_ignore_ascii_case(wanted.as_bytes()) => {
-                    seen.get_or_insert_with(|| value.to_vec());
+                Query::Header(wanted)
+                    if !seen.0 && name.eq_ignore_ascii_case(wanted.as_bytes()) =>
+                {
+                    note(seen, value);
                 }
                 Query::Cookie(wanted) if name.eq_ignore_ascii_case(b"set-cookie") => {
                     let pair = value.split(|byte| *byte == b';').next().unwrap_or_default();
                     let rest = pair.trim_ascii_start().strip_prefix(wanted.as_bytes());
                     if let Some(rest) = rest.and_then(|rest| rest.strip_prefix(b"=")) {
-                        *seen = Some(rest.trim_ascii().to_vec());
+                        note(seen, rest.trim_ascii());
                     }
                 }
                 _ => {}
@@ -216,20 +274,33 @@ impl Look {
         sight: &mut Sight,
         facts: &Facts,
         values: &mut Values,
-        fill: &mut dyn FnMut(&Values, &Text) -> Vec<u8>,
+        fill: Filler<'_>,
     ) -> Result<(), Miss> {
-        sight.walk.end();
+        sight.end(self.hashes);
+        let [mut captured, mut compared] = std::mem::take(&mut sight.scratch);
+        let judged = self.judged(sight, facts, (values, fill), (&mut captured, &mut compared));
+        sight.scratch = [captured, compared];
+        judged
+    }
+
+    fn judged(
+        &self,
+        sight: &mut Sight,
+        facts: &Facts,
+        (values, fill): (&mut Values, Filler<'_>),
+        (captured, compared): (&mut Vec<u8>, &mut Vec<u8>),
+    ) -> Result<(), Miss> {
         let is_good = match &self.step.statuses {
             Some(good) => good.holds(facts.status),
             None => facts.status < FIRST_ERROR,
         };
         let mut first = if is_good { None } else { Some(Miss::Status) };
         for (place, capture) in self.step.captures.iter().enumerate() {
+            captured.clear();
             let found = self.value(sight, facts, values, &capture.from);
-            let miss = match found.map(|value| value.as_bytes().into_owned()) {
-                Ok(bytes) => {
-                    values.set(capture.variable, &bytes).err().map(|_| Miss::NoRoom(place))
-                }
+            let found = found.map(|value| captured.extend_from_slice(&value.as_bytes()));
+            let miss = match found {
+                Ok(()) => values.set(capture.variable, captured).err().map(|_| Miss::NoRoom(place)),
                 Err(why) => Some(Miss::Capture(place, why)),
             };
             first = first.or(miss);
@@ -239,7 +310,7 @@ impl Look {
                 break;
             }
             let holds = match self.value(sight, facts, values, &assert.of) {
-                Ok(value) => self.holds(&value, &assert.test, values, fill),
+                Ok(value) => self.holds(&value, &assert.test, values, (fill, compared)),
                 // Nothing can be said of a value that is not there, except that it is not.
                 Err(Nothing::Absent) if assert.test == Test::Exists => Some(false),
                 Err(_) => None,
@@ -255,7 +326,7 @@ impl Look {
     // Cold: a failure that is shown.
     pub fn shown(
         &self,
-        sight: &Sight,
+        sight: &mut Sight,
         facts: &Facts,
         values: &Values,
         found: &Found,
@@ -269,50 +340,44 @@ impl Look {
     /// The value of a query with its filters.
     fn value<'a>(
         &self,
-        sight: &'a Sight,
+        sight: &'a mut Sight,
         facts: &Facts,
         values: &'a Values,
         found: &Found,
     ) -> Result<Value<'a>, Nothing> {
         let place = usize::from(found.query);
         let query = self.step.queries.get(place).ok_or(Nothing::Absent)?;
-        let number = |number: u64| Value::Number(Cow::Owned(number.to_string().into_bytes()));
+        let number = Value::Whole;
+        let (matched, sight) = sight.split();
         let value = match query {
             Query::Status => Ok(number(u64::from(facts.status))),
             Query::Version => Ok(Value::Text(Cow::Borrowed(facts.version.as_bytes()))),
             Query::Duration => Ok(number(facts.duration_ns / 1_000_000)),
             Query::Bytes => Ok(number(sight.body_bytes)),
             Query::Header(_) | Query::Cookie(_) => match &sight.fields[place] {
-                Some(value) => Ok(Value::Text(Cow::Borrowed(value))),
-                None => Err(Nothing::Absent),
+                (true, value) => Ok(Value::Text(Cow::Borrowed(value))),
+                (false, _) => Err(Nothing::Absent),
             },
             Query::Body if sight.body_bytes > BODY_MAX as u64 => Err(Nothing::TooLong),
-            Query::Body => Ok(Value::Text(Cow::Borrowed(&sight.body))),
-            Query::Sha256 => {
-                let digest = sight.hash.clone().finalize();
-                let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-                Ok(Value::Text(Cow::Owned(hex.into_bytes())))
-            }
-            Query::Json(_) => self.json(sight, place),
+            Query::Body => Ok(Value::Text(Cow::Borrowed(sight.body))),
+            Query::Sha256 => Ok(Value::Text(Cow::Borrowed(sight.hex))),
+            Query::Json(_) => self.json(sight.walk, place),
             Query::Variable(variable) => match values.get(*variable) {
                 // What it was captured from is not known any more.
                 Some(value) => Ok(loose(Cow::Borrowed(value))),
                 None => Err(Nothing::Absent),
             },
         };
-        found.filters.iter().try_fold(value?, |value, filter| self.filtered(value, filter))
+        found.filters.iter().try_fold(value?, |value, filter| self.filtered(value, filter, matched))
     }
 
-    fn json<'a>(&self, sight: &'a Sight, place: usize) -> Result<Value<'a>, Nothing> {
+    fn json<'a>(&self, walk: &'a Walk, place: usize) -> Result<Value<'a>, Nothing> {
         let path = self.path_of[place].ok_or(Nothing::Absent)?;
-        match sight.walk.found(path) {
+        match walk.found(path) {
             Ok(Json::Null) => Ok(Value::Null),
             Ok(Json::Boolean(value)) => Ok(Value::Boolean(value)),
             Ok(Json::Number(raw)) => Ok(Value::Number(Cow::Borrowed(raw))),
-            Ok(Json::Text(raw)) if !raw.contains(&b'\\') => Ok(Value::Text(Cow::Borrowed(raw))),
-            Ok(Json::Text(raw)) => json::unescaped(raw)
-                .map(|text| Value::Text(Cow::Owned(text.into_bytes())))
-                .ok_or(Nothing::NotJson),
+            Ok(Json::Text(letters)) => Ok(Value::Text(Cow::Borrowed(letters))),
             Ok(Json::List(raw, count)) => Ok(Value::List(raw, count)),
             Ok(Json::Object(raw, count)) => Ok(Value::Object(raw, count)),
             Err(NoValue::NotJson) => Err(Nothing::NotJson),
@@ -321,28 +386,38 @@ impl Look {
         }
     }
 
-    fn filtered<'a>(&self, value: Value<'a>, filter: &Filter) -> Result<Value<'a>, Nothing> {
-        let number = |number: u64| Value::Number(Cow::Owned(number.to_string().into_bytes()));
-        match (filter, &value) {
+    // Cold: where it copies, it is given what was copied before.
+    fn filtered<'a>(
+        &self,
+        value: Value<'a>,
+        filter: &Filter,
+        matched: &mut [CaptureLocations],
+    ) -> Result<Value<'a>, Nothing> {
+        match (filter, value) {
             (Filter::Count, Value::List(_, count) | Value::Object(_, count)) => {
-                Ok(number(u64::from(*count)))
+                Ok(Value::Whole(u64::from(count)))
             }
-            (Filter::Count, Value::Text(text)) => Ok(number(text.len() as u64)),
+            (Filter::Count, Value::Text(text)) => Ok(Value::Whole(text.len() as u64)),
             // A length that is counted already.
-            (Filter::Count, Value::Number(_)) => Ok(value),
-            (Filter::Number, _) => {
-                let bytes = value.as_bytes().into_owned();
-                match as_number(&bytes) {
-                    Some(_) => Ok(Value::Number(Cow::Owned(bytes))),
-                    None => Err(Nothing::WrongKind),
-                }
-            }
-            (Filter::Text, _) => Ok(Value::Text(Cow::Owned(value.as_bytes().into_owned()))),
+            (Filter::Count, value @ Value::Whole(_)) => Ok(value),
+            (Filter::Number, value @ (Value::Number(_) | Value::Whole(_))) => Ok(value),
+            (Filter::Number, Value::Text(text)) => match as_number(&text) {
+                Some(_) => Ok(Value::Number(text)),
+                None => Err(Nothing::WrongKind),
+            },
+            (Filter::Text, Value::Number(bytes) | Value::Text(bytes)) => Ok(Value::Text(bytes)),
+            // Cold: figures are compared as numbers, and lists by what is in them.
+            (Filter::Text, value) => Ok(Value::Text(Cow::Owned(value.as_bytes().into_owned()))),
             (Filter::Regex(pattern), Value::Text(text)) => {
-                let regex = self.regex(pattern).ok_or(Nothing::Absent)?;
-                let group = regex.captures(text).and_then(|groups| groups.get(1));
-                let group = group.ok_or(Nothing::Absent)?.as_bytes().to_vec();
-                Ok(Value::Text(Cow::Owned(group)))
+                let place = self.regexes.iter().position(|(known, _)| **known == **pattern);
+                let place = place.ok_or(Nothing::Absent)?;
+                let at = &mut matched[place];
+                self.regexes[place].1.captures_read(at, &text).ok_or(Nothing::Absent)?;
+                let (start, end) = at.get(1).ok_or(Nothing::Absent)?;
+                Ok(Value::Text(match text {
+                    Cow::Borrowed(text) => Cow::Borrowed(&text[start..end]),
+                    Cow::Owned(text) => Cow::Owned(text[start..end].to_vec()),
+                }))
             }
             _ => Err(Nothing::WrongKind),
         }
@@ -354,8 +429,9 @@ impl Look {
         value: &Value<'_>,
         test: &Test,
         values: &Values,
-        fill: &mut dyn FnMut(&Values, &Text) -> Vec<u8>,
+        (fill, scratch): (Filler<'_>, &mut Vec<u8>),
     ) -> Option<bool> {
+        scratch.clear();
         let text = match value {
             Value::Text(text) => Some(text),
             _ => None,
@@ -364,11 +440,17 @@ impl Look {
             Test::Exists => Some(true),
             Test::Is(kind) => Some(is(value, *kind)),
             Test::Compare(comparison, operand) => {
-                compared(*comparison, value, &given(operand, values, fill))
+                compared(*comparison, value, &given(operand, values, (fill, scratch)))
             }
-            Test::StartsWith(begin) => Some(text?.starts_with(&fill(values, begin))),
-            Test::EndsWith(end) => Some(text?.ends_with(&fill(values, end))),
-            Test::Contains(operand) => contains(value, &given(operand, values, fill)),
+            Test::StartsWith(begin) => {
+                fill(values, begin, scratch);
+                Some(text?.starts_with(scratch))
+            }
+            Test::EndsWith(end) => {
+                fill(values, end, scratch);
+                Some(text?.ends_with(scratch))
+            }
+            Test::Contains(operand) => contains(value, &given(operand, values, (fill, scratch))),
             Test::Matches(pattern) => Some(self.regex(pattern)?.is_match(text?)),
         }
     }
@@ -376,29 +458,37 @@ impl Look {
 
 impl Value<'_> {
     /// As it is sent in the place of a hole.
+    // Cold: only a number that we counted becomes text.
     fn as_bytes(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Null => Cow::Borrowed(b"null"),
             Self::Boolean(true) => Cow::Borrowed(b"true"),
             Self::Boolean(false) => Cow::Borrowed(b"false"),
             Self::Number(bytes) | Self::Text(bytes) => Cow::Borrowed(bytes),
+            Self::Whole(number) => Cow::Owned(number.to_string().into_bytes()),
             Self::List(raw, _) | Self::Object(raw, _) => Cow::Borrowed(raw),
         }
     }
 }
 
-/// The value that a file has.
-fn given(
-    operand: &Operand,
+/// The value that a file has; `scratch` is empty before.
+fn given<'a>(
+    operand: &'a Operand,
     values: &Values,
-    fill: &mut dyn FnMut(&Values, &Text) -> Vec<u8>,
-) -> Value<'static> {
+    (fill, scratch): (Filler<'_>, &'a mut Vec<u8>),
+) -> Value<'a> {
     match operand {
-        Operand::Text(text) => Value::Text(Cow::Owned(fill(values, text))),
-        Operand::Number(number) => Value::Number(Cow::Owned(number.clone().into_bytes())),
+        Operand::Text(text) => {
+            fill(values, text, scratch);
+            Value::Text(Cow::Borrowed(scratch))
+        }
+        Operand::Number(number) => Value::Number(Cow::Borrowed(number.as_bytes())),
         Operand::Boolean(value) => Value::Boolean(*value),
         Operand::Null => Value::Null,
-        Operand::Loose(text) => loose(Cow::Owned(fill(values, text))),
+        Operand::Loose(text) => {
+            fill(values, text, scratch);
+            loose(Cow::Borrowed(scratch))
+        }
     }
 }
 
@@ -425,11 +515,15 @@ fn compared(comparison: Comparison, value: &Value<'_>, other: &Value<'_>) -> Opt
             // Whole numbers beyond 2^53 differ in digits that a float has not.
             left == right || !are_whole(left, right) && as_number(left) == as_number(right)
         }
+        (Value::Whole(number), Value::Number(other)) => as_number(other) == Some(*number as f64),
         _ => value == other,
     };
     let order = || match (value, other) {
         (Value::Number(left), Value::Number(right)) => {
             as_number(left)?.partial_cmp(&as_number(right)?)
+        }
+        (Value::Whole(number), Value::Number(other)) => {
+            (*number as f64).partial_cmp(&as_number(other)?)
         }
         (Value::Text(left), Value::Text(right)) => Some(left.cmp(right)),
         _ => None,
@@ -449,6 +543,7 @@ fn are_whole(left: &[u8], right: &[u8]) -> bool {
     is_whole(left) && is_whole(right)
 }
 
+// Cold: the word is the name of a kind.
 fn is(value: &Value<'_>, kind: Kind) -> bool {
     let is_float = |raw: &[u8]| raw.iter().any(|byte| b".eE".contains(byte));
     match (kind, value) {
@@ -456,6 +551,7 @@ fn is(value: &Value<'_>, kind: Kind) -> bool {
         | (Kind::Collection, Value::List(..) | Value::Object(..))
         | (Kind::List, Value::List(..))
         | (Kind::Object, Value::Object(..))
+        | (Kind::Number | Kind::Integer, Value::Whole(_))
         | (Kind::Number, Value::Number(_))
         | (Kind::String, Value::Text(_)) => true,
         (Kind::Float, Value::Number(raw)) => is_float(raw),
@@ -513,12 +609,18 @@ fn contains(value: &Value<'_>, part: &Value<'_>) -> Option<bool> {
 }
 
 /// An element of a list of JSON.
+// Cold: few elements have an escape, and only they are copied.
 fn element_of(raw: &[u8]) -> Value<'_> {
     match raw.first() {
         Some(b'"') => {
             let inside = raw.get(1..raw.len() - 1).unwrap_or_default();
-            let text = json::unescaped(inside).unwrap_or_default();
-            Value::Text(Cow::Owned(text.into_bytes()))
+            if !inside.contains(&b'\\') {
+                return Value::Text(Cow::Borrowed(inside));
+            }
+            // Cold: few elements of lists have escapes.
+            let mut letters = inside.to_vec();
+            json::unescape(&mut letters);
+            Value::Text(Cow::Owned(letters))
         }
         Some(b't' | b'f') => Value::Boolean(raw == b"true"),
         Some(b'n') => Value::Null,
@@ -548,11 +650,21 @@ fn elements(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|element| !element.is_empty())
 }
 
-/// Fills texts of a step for comparisons, which draw nothing.
+/// Fills texts of a step for comparisons.
+pub type Filler<'a> = &'a mut dyn FnMut(&Values, &Text, &mut Vec<u8>);
+
+/// A filler for one user.
 pub fn filler<'a>(
     random: &'a mut model::random::Random,
     date: &'a str,
     user: u64,
-) -> impl FnMut(&Values, &Text) -> Vec<u8> + 'a {
-    move |values, text| Fill { values, user, seq: 0, random, date }.text(text)
+) -> impl FnMut(&Values, &Text, &mut Vec<u8>) + 'a {
+    move |values, text, output| Fill { values, user, seq: 0, random, date }.put(text, output)
+}
+
+/// Notes the value of a field or cookie.
+fn note((has_come, kept): &mut (bool, Vec<u8>), value: &[u8]) {
+    *has_come = true;
+    kept.clear();
+    kept.extend_from_slice(value);
 }

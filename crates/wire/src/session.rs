@@ -37,6 +37,11 @@ pub trait Session: Sized {
     const ORDER: ResponseOrder;
     /// Whether requests are sent as the session writes them; if not, as they lie on the tape.
     const WRITES: bool = false;
+    /// Whether requests are steps of a flow, made when they are sent; then it [`WRITES`] too, and
+    /// there is one at a time.
+    ///
+    /// [`WRITES`]: Session::WRITES
+    const FILLS: bool = false;
 
     /// What the responses to one target have in common, learned as they arrive.
     type Memory: Default;

@@ -187,7 +187,7 @@ fn what_cannot_be_tried_is_said_in_one_line() {
         (vec!["try", &file], "wrong.hurl, line 4: 'xpath' needs the whole page"),
         (vec!["try", "none.hurl"], "cannot read none.hurl"),
         (vec!["try", "grpc://127.0.0.1:1/a.B/C"], "is no http or https URL; ceiling grpc describe"),
-        (vec!["try", "http://a/", "--variable", "a=b"], "--variable a: a URL has no variables"),
+        (vec!["try", "http://a/", "--variable", "a=b"], "--variable: a URL has no variables"),
         (vec!["try", &file, "-X", "PUT"], "--method: the steps of a flow have their own"),
         (vec!["try", &file, "--variable", "ab"], "a name and a value"),
     ] {
@@ -198,4 +198,108 @@ fn what_cannot_be_tried_is_said_in_one_line() {
     }
     let nobody = run(&["try", "http://127.0.0.1:1/"]);
     assert_eq!(nobody.code, 5, "{}", nobody.stderr);
+}
+
+/// What the account of users says is what the shop counted: nobody began before the window, so all
+/// requests but those of the one user before the load are theirs.
+#[test]
+fn users_of_a_load_are_those_that_the_shop_saw() {
+    for driver in ["epoll", "uring"] {
+        if driver == "uring" && engine::driver::uring::check().is_err() {
+            continue;
+        }
+        let _turn = turn();
+        let server = Server::start("target-shop", &["--fail", "basket", "--every", "7"]);
+        let variables = variables(&server.url(""));
+        let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
+        let flow = shop_flow();
+        let load = ["load", "--flow", &flow, "-c", "5", "-d", "400ms", "--warmup", "0", "-t", "2"];
+        let said = run(&[&load[..], &["--driver", driver, "--json"], &variables].concat());
+        assert!(said.code == 0 || said.code == 4, "{}: {}", said.code, said.stderr);
+        let record = said.record();
+        let point = &record["points"][0];
+        let users = &point["users"];
+        let count = |key: &str| users[key].as_u64().unwrap();
+        assert_eq!(count("begun"), count("completed") + count("failed"), "{users}");
+        assert!(count("failed") > 0 && count("completed") > count("failed"), "{users}");
+        assert_eq!(users["flow_ns"]["count"], count("completed"));
+        assert_eq!(users["flow_ns"]["censored"], count("failed"));
+        let seen = server.stop();
+        let served = |step: &str, status: &str| seen["steps"][step][status].as_u64().unwrap_or(0);
+        let steps = users["steps"].as_array().unwrap();
+        let step = |place: usize, key: &str| steps[place][key].as_u64().unwrap();
+        let names: Vec<&str> = steps.iter().map(|step| step["name"].as_str().unwrap()).collect();
+        assert_eq!(names[3..5], ["POST /basket", "POST /basket -> redirect"]);
+        // The one user before the load is not among them.
+        for (place, name, status) in
+            [(0, "login", "200"), (1, "page", "200"), (4, "show", "200"), (5, "checkout", "201")]
+        {
+            assert_eq!(step(place, "good") + 1, served(name, status), "{name}: {seen} {users}");
+        }
+        assert_eq!(step(3, "failed"), served("basket", "500"), "{seen} {users}");
+        assert_eq!(step(3, "good") + 1, served("basket", "303"), "{seen} {users}");
+        assert_eq!(count("begun") + 1, served("login", "200"));
+        // Requests count by when they were sent, and users of the window go on after it.
+        let failed = point["requests"]["failed"].as_u64().unwrap();
+        assert!(failed <= served("basket", "500") && failed > 0, "{failed}: {seen}");
+        let gate = |gate: &&Value| gate["id"] == "conservation";
+        let gates = point["gates"].as_array().unwrap();
+        assert_eq!(gates.iter().find(gate).unwrap()["ok"], true);
+        assert!(!said.stdout.contains("s3cret"), "a secret is in the record");
+    }
+}
+
+/// Users who think, whose connections the server closes meanwhile, go on with new ones, also after
+/// the window.
+#[test]
+fn users_go_on_after_the_window_and_with_new_connections() {
+    let _turn = turn();
+    let server = Server::start("target-shop", &["--idle", "50ms"]);
+    let folder = Folder::new("load-think");
+    let file = folder.file("think.hurl");
+    let lines = "POST {{base}}/login\n{\"user\":\"ann\",\"password\":\"{{password}}\"}\nHTTP 200\n\
+                 [Captures]\ntoken: jsonpath \"$.token\"\n\
+                 GET {{base}}/page\nAuthorization: Bearer {{token}}\n\
+                 [Options]\ndelay: 300ms\nHTTP 200\n";
+    std::fs::write(&file, lines).unwrap();
+    let base = format!("base={}", server.url(""));
+    let load = ["load", "--flow", &file, "--variable", &base, "--variable", "password=s3cret"];
+    let more = ["-c", "4", "-d", "200ms", "--warmup", "0", "-t", "1", "--json"];
+    let record = run(&[&load[..], &more].concat()).record();
+    let users = &record["points"][0]["users"];
+    assert_eq!((&users["begun"], &users["completed"]), (&json!(4), &json!(4)), "{users}");
+    // The time to think is none of the flow's.
+    assert!(users["flow_ns"]["max"].as_u64().unwrap() < 250_000_000, "{users}");
+    let seen = server.stop();
+    assert_eq!(seen["steps"]["page"]["200"], 5);
+    // Another one found out whether anybody is there.
+    assert_eq!(seen["connections"], 11, "two for each user, and for the one before");
+}
+
+#[test]
+fn a_flow_that_fails_for_one_user_is_no_load() {
+    let _turn = turn();
+    let server = Server::start("target-shop", &[]);
+    let flow = shop_flow();
+    let base = format!("base={}", server.url(""));
+    let more = ["--variable", "user_name=ann", "--variable", "password=wrong"];
+    let said = run(&[&["load", "--flow", &flow, "--variable", &base], &more[..]].concat());
+    assert_eq!(said.code, 3, "{}", said.stderr);
+    let why = "shop, line 2, POST /login: status 401, and 200 is good; this was one user before";
+    assert!(said.stderr.contains(why), "{}", said.stderr);
+    for (more, words) in [
+        (vec!["-R", "100"], "--flow: a rate of arrivals is not possible with users yet"),
+        (vec!["-p", "2"], "a user waits for each response"),
+        (vec!["--http", "2"], "HTTP/2 is not possible with users yet"),
+        (vec!["-n", "10"], "give -d, how long users begin for"),
+        (vec!["--variable", "none"], "a name and a value"),
+    ] {
+        let values = ["--variable", "user_name=ann", "--variable", "password=s3cret"];
+        let flow = ["load", "--flow", &flow, "--variable", &base];
+        let said = run(&[&flow[..], &values, &more].concat());
+        assert_eq!(said.code, 2, "{more:?}: {}", said.stderr);
+        assert!(said.stderr.contains(words), "{more:?}: {}", said.stderr);
+    }
+    let seen = server.stop();
+    assert_eq!(seen["steps"], json!({ "login": { "401": 1 } }), "nothing but one user was sent");
 }

@@ -4,6 +4,7 @@
 //! dying servers are repeated exactly from a seed, thousands per second. Tests only.
 
 mod agenda;
+pub mod shop;
 pub mod streams;
 
 pub use self::agenda::BEGIN_NS;

@@ -63,6 +63,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             (Stage::Drain { until_ns }, _)
                 if now_ns >= until_ns
                     || self.ledger.window_in_flight() == 0
+                        && !(S::FILLS && self.users.active() > 0)
                         && self.early_sends == 0
                         && !self.is_winding_down(now_ns)
                         && !self.waits_in_silence() =>
@@ -111,6 +112,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
     fn begin_window(&mut self, window: Window, now_ns: u64) {
         self.count_in_flight(now_ns);
         self.hand_over(now_ns);
+        if S::FILLS {
+            self.ledger.open_rest();
+        }
         self.ledger.open_window();
         self.tally.begin();
         self.slowest.begin();
@@ -207,6 +211,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
     fn finish(&mut self, now_ns: u64) {
         self.end_schedule();
         self.close_starts();
+        if S::FILLS {
+            self.users.close(&mut self.recorder.tick);
+        }
         for slot in self.pool.all() {
             // What a lost connection did not take was counted then.
             if self.pool.link(slot) == Link::Open {

@@ -97,6 +97,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
             self.has_worked = true;
             match self.pool.link(slot) {
                 Link::Waiting => self.pool.queue(slot),
+                Link::Open if S::FILLS => {
+                    self.count_in_flight(now_ns);
+                    self.top_up(slot, now_ns);
+                }
                 Link::Open => {
                     self.pool.state(slot).is_ending = true;
                     if self.flights.on(slot) == 0 {
@@ -148,6 +152,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
             matches!(self.stage, Stage::Drain { .. } | Stage::Closing | Stage::Report);
         if self.has_devices() {
             return self.is_level_on && !(is_draining && now_ns >= self.retire_ns(slot));
+        }
+        if S::FILLS && is_draining {
+            return matches!(self.stage, Stage::Drain { .. }) && self.users.goes_on(slot);
         }
         // It would have nothing to send.
         !(is_draining && self.life.requests.is_some())

@@ -15,6 +15,7 @@
 mod odd;
 
 use self::odd::Early;
+use super::users::Users;
 use super::{Cause, Requester, Worker};
 use crate::checks::Checks;
 use crate::driver::{Buffer, Driver, End, SlotId};
@@ -70,6 +71,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             return self.greeted(slot, cause, at_ns);
         }
         match cause {
+            None if S::FILLS && !self.is_left(slot) => self.follow(slot, at_ns),
             None if S::WRITES && self.is_left(slot) => self.abandon(slot, Cause::Order, at_ns),
             None if self.is_used_up(slot) => self.abandon(slot, Cause::Planned, at_ns),
             None => self.top_up(slot, at_ns),
@@ -97,6 +99,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             memories: &mut self.memories,
             checks: &mut self.checks,
             messages: &mut self.messages,
+            users: &mut self.users,
             ledger: &mut self.ledger,
             tally: &mut self.tally,
             samples: &mut self.samples,
@@ -162,6 +165,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
                     memories: &mut self.memories,
                     checks: &mut self.checks,
                     messages: &mut self.messages,
+                    users: &mut self.users,
                     ledger: &mut self.ledger,
                     tally: &mut self.tally,
                     samples: &mut self.samples,
@@ -223,6 +227,7 @@ struct Books<'a, S: Session> {
     memories: &'a mut [S::Memory],
     checks: &'a mut Checks,
     messages: &'a mut Messages,
+    users: &'a mut Users,
     ledger: &'a mut Ledger,
     tally: &'a mut Tally,
     samples: &'a mut Samples,
@@ -352,6 +357,9 @@ impl<S: Session> Books<'_, S> {
         let target = if K::IS_MIXED { tally::place(self.tape, position) } else { 0 };
         let (memory, expect) = (&mut self.memories[target], self.tape.expect(position));
         let (from, which) = ((slot, session), (request, position));
+        if S::FILLS {
+            return self.users.receive(from, input, expect, (memory, ()));
+        }
         if S::WRITES {
             let place = sampled((slot, 0), request);
             let mut watch = Following { samples: self.samples, place };
@@ -388,7 +396,13 @@ impl<S: Session> Books<'_, S> {
                 }
             };
         }
-        let fate = self.checks.verdict((place.0, request), batch.position, response);
+        let fate = match S::FILLS {
+            true => {
+                let times = (batch.sent_ns, at_ns);
+                self.users.verdict(place.0, times, response, self.tick)
+            }
+            false => self.checks.verdict((place.0, request), batch.position, response),
+        };
         if self.tally.is_by_target() && self.ledger.is_window(batch.epoch) {
             self.tally.response(batch, at_ns, response, fate);
         }
@@ -435,7 +449,7 @@ impl<S: Session> Books<'_, S> {
         if fate != Fate::Good || response.status >= 300 {
             let at = (sampled(place, request), at_ns);
             // The bytes of a session that writes are frames, which are no text to show.
-            match S::WRITES {
+            match S::WRITES && !S::FILLS {
                 true => self.samples.catch_text(self.tick, at, (response, check)),
                 false => self.samples.catch(self.tick, at, (response, check), read),
             }

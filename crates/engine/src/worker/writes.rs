@@ -111,6 +111,12 @@ impl Writes {
         self.note(slot, (0, false));
     }
 
+    /// A connection is there on which nobody greets.
+    pub fn renew(&mut self, slot: SlotId) {
+        self.note(slot, (0, false));
+        self.lines[slot as usize] = FRESH;
+    }
+
     /// The peer has greeted on a connection; returns how long that took.
     pub fn opened(&mut self, slot: SlotId, at_ns: u64) -> u64 {
         let line = &mut self.lines[slot as usize];
@@ -173,7 +179,8 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
         let state = self.pool.state(slot);
         state.sent_in = batch.epoch;
-        let place = state.session.write(self.tape.bytes(), span, self.driver.outbox(slot));
+        let bytes = if S::FILLS { &self.users.request } else { self.tape.bytes() };
+        let place = state.session.write(bytes, span, self.driver.outbox(slot));
         self.checks.restart(slot, RequestId::At(place));
         let books = (&mut *self.recorder.tick, &self.ledger);
         let expect = self.tape.expect(batch.position);

@@ -1,6 +1,7 @@
 //! The whole worker in virtual time against servers that misbehave: nothing is ever lost.
 
 mod streams;
+mod users;
 
 use engine::driver::sim::{Faults, StallPoint, Stalls};
 use engine::job::Job;

@@ -1,7 +1,8 @@
 //! Every request sent is completed, failed or unanswered; every planned request is sent or unsent,
 //! or unaccounted for if an agent of a fleet was lost. The counts of the agents add up to the
 //! whole. Every good response is completed or failed a check, every failure has a reason, and the
-//! targets of a mix add up to the whole. Connections that come and go are either closed or still
+//! targets of a mix add up to the whole. Every user who began is through, failed or not through,
+//! and so at each step. Connections that come and go are either closed or still
 //! open.
 
 use super::Checked;
@@ -9,6 +10,7 @@ use crate::case::Case;
 use model::fleet::AgentPoint;
 use model::run::Point;
 use model::tick::ErrorClass;
+use model::users::UserInfo;
 use std::collections::BTreeMap;
 
 pub fn check(case: &Case<'_>) -> Checked {
@@ -23,7 +25,12 @@ pub fn check(case: &Case<'_>) -> Checked {
     let divided = undivided(case.point);
     let lost = lost_connections(case.point);
     let disagreeing = disagreeing(case.point);
+    let users = case.point.users.as_ref().and_then(UserInfo::gap);
     let off = missing + unplanned + misbooked + unexplained + divided + lost + disagreeing;
+    if let Some(gap) = users {
+        let bound = "0 requests".to_string();
+        return Checked { ok: Some(false), measured: None, bound, why: gap };
+    }
     let why = if off == 0 {
         format!("all {} requests are accounted for", requests.sent)
     } else if off == disagreeing {

@@ -13,6 +13,10 @@ pub fn remarks(run: &Run) -> Vec<Block> {
 }
 
 fn redirects(run: &Run) -> Option<String> {
+    // A flow says itself which are followed.
+    if run.record.trial.flow.is_some() {
+        return None;
+    }
     let points = &run.record.points;
     let redirects: u64 = points.iter().filter_map(|point| point.status.get("3xx")).sum();
     let answered: u64 = points.iter().flat_map(|point| point.status.values()).sum();
@@ -45,6 +49,8 @@ fn mismatches(run: &Run) -> Option<String> {
             "length" => "a body of the wrong length",
             "body" => "a body without the expected text",
             "json" => "a message without the expected fields",
+            "capture" => "nothing for a variable to capture",
+            "assert" => "a value that an assert does not allow",
             _ => "a body with another SHA-256",
         };
         (number > 0).then(|| format!("{} had {what}", count(number)))

@@ -7,7 +7,7 @@
 //!
 //! Hot: runs for every piece of every body in which values are looked for.
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 use model::flow::Key;
 
 /// Most containers inside each other.
@@ -50,6 +50,8 @@ struct Slot {
     open: Option<usize>,
     is_found: bool,
     is_cut: bool,
+    /// It is a text with an escape that is none.
+    is_broken: bool,
     /// Members of the value itself.
     count: u32,
     /// Values of a path that leads to many.
@@ -101,7 +103,7 @@ pub enum Json<'a> {
     Boolean(bool),
     /// As it is written.
     Number(&'a [u8]),
-    /// Between the quotes, with its escapes.
+    /// Its letters, without quotes and escapes.
     Text(&'a [u8]),
     /// Its text, and how many elements it has.
     List(&'a [u8], u32),
@@ -156,6 +158,7 @@ impl Walk {
             (false, ..) => Err(NoValue::NotJson),
             (_, false, _) => Err(NoValue::Absent),
             (_, _, true) => Err(NoValue::TooLong),
+            _ if slot.is_broken => Err(NoValue::NotJson),
             _ if slot.found > 0 => Ok(Json::List(&slot.raw, slot.found)),
             _ => value(&slot.raw, slot.count).ok_or(NoValue::NotJson),
         }
@@ -166,8 +169,12 @@ impl Walk {
         if self.state == State::Literal {
             self.end_literal();
         }
-        for slot in self.slots.iter_mut().filter(|slot| slot.found > 0) {
-            slot.raw.push(b']');
+        for slot in &mut self.slots {
+            if slot.found > 0 {
+                slot.raw.push(b']');
+            } else if slot.raw.first() == Some(&b'"') {
+                slot.is_broken = !unescape(&mut slot.raw);
+            }
         }
     }
 
@@ -302,12 +309,16 @@ impl Walk {
     }
 
     /// Whether the value that begins has this key in the innermost container.
+    // Cold: a name with an escape is copied, and no usual name has one.
     fn is_here(&self, key: &Key) -> bool {
         match (self.inside.last(), key) {
             (Some((true, _)), Key::Name(name)) if !self.name_is_long => {
                 match self.name.contains(&b'\\') {
                     false => self.name == name.as_bytes(),
-                    true => unescaped(&self.name).is_some_and(|text| text == *name),
+                    true => {
+                        let mut text = self.name.clone();
+                        unescape(&mut text) && text == name.as_bytes()
+                    }
                 }
             }
             (Some((false, before)), Key::Nth(place)) => before == place,
@@ -416,48 +427,53 @@ fn is_number(text: &[u8]) -> bool {
     is_good && rest.is_empty()
 }
 
-/// The letters of a text between quotes.
-// Cold: most texts have no escapes.
-pub fn unescaped(text: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(text).ok()?;
-    let mut letters = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        letters.push_str(&rest[..at]);
-        let escape = rest[at + 1..].chars().next()?;
-        rest = &rest[at + 1 + escape.len_utf8()..];
-        letters.push(match escape {
-            '"' | '\\' | '/' => escape,
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
-            'u' => {
-                let first = unit(&mut rest)?;
-                let code = match first {
-                    0xd800..=0xdbff => {
-                        rest = rest.strip_prefix("\\u")?;
-                        let second = unit(&mut rest)?.checked_sub(0xdc00)?;
-                        0x1_0000 + ((first - 0xd800) << 10) + second
-                    }
-                    _ => first,
-                };
-                char::from_u32(code)?
-            }
-            _ => return None,
-        });
+/// Replaces the escapes of a text in quotes by their letters, which take no more bytes than they;
+/// false if one is none.
+pub fn unescape(text: &mut Vec<u8>) -> bool {
+    let Some(first) = memchr(b'\\', text) else { return std::str::from_utf8(text).is_ok() };
+    let (mut from, mut to) = (first, first);
+    while from < text.len() {
+        if text[from] != b'\\' {
+            text[to] = text[from];
+            (from, to) = (from + 1, to + 1);
+            continue;
+        }
+        let Some((letter, taken)) = escaped(&text[from..]) else { return false };
+        let mut utf8 = [0; 4];
+        let letter = letter.encode_utf8(&mut utf8).as_bytes();
+        text[to..to + letter.len()].copy_from_slice(letter);
+        (from, to) = (from + taken, to + letter.len());
     }
-    letters.push_str(rest);
-    Some(letters)
+    text.truncate(to);
+    std::str::from_utf8(text).is_ok()
+}
+
+/// The letter of an escape, and how many bytes that has.
+fn escaped(text: &[u8]) -> Option<(char, usize)> {
+    let letter = match text.get(1)? {
+        letter @ (b'"' | b'\\' | b'/') => char::from(*letter),
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => {
+            let first = unit(text.get(2..6)?)?;
+            if !(0xd800..0xdc00).contains(&first) {
+                return Some((char::from_u32(first)?, 6));
+            }
+            let second = text.get(6..8).filter(|next| next == b"\\u").and(text.get(8..12))?;
+            let second = unit(second)?.checked_sub(0xdc00)?;
+            return Some((char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + second)?, 12));
+        }
+        _ => return None,
+    };
+    Some((letter, 2))
 }
 
 /// Four hexadecimal digits.
-fn unit(rest: &mut &str) -> Option<u32> {
-    let digits = rest.get(..4)?;
-    *rest = &rest[4..];
-    let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    is_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
+fn unit(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |sum, digit| Some(sum << 4 | char::from(*digit).to_digit(16)?))
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ const usage = `target-shop: a shop whose pages depend on each other.
   --checkouts N        checkouts at the same time; others wait; default 0: any number
   --freeze-after T, --freeze-for T
                        nothing is answered for a while, once, counted from the first request
+  --idle T             a connection without requests for so long is closed; default 0: never
   --tls-cert FILE, --tls-key FILE
   --version
 
@@ -64,6 +65,7 @@ type options struct {
 	slowFor                time.Duration
 	checkouts              uint
 	freezeAfter, freezeFor time.Duration
+	idle                   time.Duration
 	cert, key              string
 }
 
@@ -84,6 +86,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.UintVar(&parsed.checkouts, "checkouts", 0, "")
 	flags.DurationVar(&parsed.freezeAfter, "freeze-after", 0, "")
 	flags.DurationVar(&parsed.freezeFor, "freeze-for", 0, "")
+	flags.DurationVar(&parsed.idle, "idle", 0, "")
 	flags.StringVar(&parsed.cert, "tls-cert", "", "")
 	flags.StringVar(&parsed.key, "tls-key", "", "")
 	showVersion := flags.Bool("version", false, "")
@@ -120,7 +123,9 @@ func serve(options options) error {
 		return err
 	}
 	shop := newShop(options)
-	server := &http.Server{Handler: shop.routes(), ConnState: shop.connection}
+	server := &http.Server{
+		Handler: shop.routes(), ConnState: shop.connection, IdleTimeout: options.idle,
+	}
 	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetHTTP2(true)

@@ -12,7 +12,7 @@ use crate::wording::{
 use crate::wrap::{together, width};
 use model::claim::Claim;
 use model::fault;
-use model::figure::Figure;
+use model::figure::{Figure, Times};
 use model::histogram::Summary;
 use model::objective::Expectation;
 use model::perturbation::Perturbation;
@@ -23,6 +23,7 @@ use model::step::Step;
 use model::tick::ErrorClass;
 use model::tool::ToolRun;
 use model::units::{show_bytes, show_count, show_ns};
+use model::users::StepInfo;
 use model::verdict::{Gate, GateId, Named, Verdict};
 use model::wall::Side;
 
@@ -38,6 +39,12 @@ pub(super) const PERCENTILES: [(&str, Figure); 5] = [
 /// One level.
 pub(super) fn of_one(run: &Run, point: &Point, columns: usize) -> Vec<Row> {
     let mut rows = vec![Row::new("Rate", rate(run, point))];
+    if point.users.is_some() {
+        // Latency of requests of several steps together is moved by how many take which.
+        rows.extend(users(point));
+        rows.extend(of_point(run, point));
+        return rows;
+    }
     rows.extend(latency("Latency", point));
     rows.extend(histogram::spread(run, point, columns).map(|text| Row::new("Spread", text)));
     rows.extend(tail::of_run(run).map(|text| Row::new("Tail", text)));
@@ -54,8 +61,13 @@ pub(super) fn of_levels(run: &Run) -> Vec<Row> {
     };
     let mark = format!("At {}", point_mark(point));
     let name = if width(&mark) < NAMES { mark.as_str() } else { "Best" };
-    rows.extend(latency(name, point));
-    rows.extend(tail::of_run(run).map(|text| Row::new("Tail", text)));
+    match point.users.is_some() {
+        true => rows.extend(users(point)),
+        false => {
+            rows.extend(latency(name, point));
+            rows.extend(tail::of_run(run).map(|text| Row::new("Tail", text)));
+        }
+    }
     rows.extend(of_point(run, point));
     rows
 }
@@ -103,6 +115,8 @@ fn closes(run: &Run, point: &Point) -> Option<Row> {
     let failed = others.map(|(_, count)| count).sum::<u64>() + point.connections.unsolicited;
     let closed = point.connections.reopened.saturating_sub(failed);
     let reopened = closed as f64 / responses.max(1) as f64;
+    // A user ends with the connection.
+    let is_asked = is_asked || point.users.is_some();
     if is_asked || responses == 0 || reopened < CLOSES_MIN {
         return None;
     }
@@ -309,8 +323,10 @@ fn hint(run: &Run, point: &Point) -> Option<String> {
             let is_whole = sample.check.is_none() && sample.fault.is_none();
             is_whole && sample.status.to_string() == status
         };
-        // An error status that a check asks for is what was expected.
-        let is_wanted = status.as_str() >= "400" && !point.error_codes.contains_key(&status);
+        // An error status that a check asks for is what was expected; a flow says which redirects
+        // are followed.
+        let is_wanted = !point.error_codes.contains_key(&status)
+            && (status.as_str() >= "400" || point.users.is_some());
         samples::hint(point.samples.iter().find(is_it).filter(|_| !is_wanted)?)
     };
     frequent.filter_map(hint_of).next()
@@ -322,6 +338,47 @@ fn fault_hint(point: &Point) -> Option<String> {
     let (responses, _) = point.responses();
     let first = point.samples.iter().find(|sample| sample.fault == Some(fault));
     first.filter(|_| connections as f64 >= HINT_MIN * responses as f64).and_then(samples::hint)
+}
+
+/// Users of a flow: how many, how long whole flows took, and where they failed or are left.
+fn users(point: &Point) -> Vec<Row> {
+    let Some(users) = &point.users else { return Vec::new() };
+    let each = |count: u64, what: &str| format!("{} {what}", show_count(count as f64));
+    let rate = users.completed as f64 / point.load.duration_s.max(f64::MIN_POSITIVE);
+    let mut parts =
+        vec![per_second(rate), each(users.begun, "began"), each(users.completed, "completed")];
+    for (count, what) in [(users.failed, "failed"), (users.unfinished, "not through")] {
+        parts.extend((count > 0).then(|| each(count, what)));
+    }
+    let mut rows = vec![Row::new("Users", listed(parts.into_iter()))];
+    let shown = PERCENTILES.iter().map(|(name, of)| {
+        let Figure::Time(_, stat) = of else { return String::new() };
+        format!("{name} {}", wording::figure(point, Figure::Time(Times::Flow, *stat)))
+    });
+    rows.push(Row::new("Flow", listed(shown)));
+    let worst = |of: fn(&StepInfo) -> u64| {
+        users.steps.iter().filter(move |step| of(step) > 0).max_by_key(move |step| of(step))
+    };
+    if let Some(step) = worst(|step| step.failed) {
+        let text = format!(
+            "{} of {} users at {}, reached {} times",
+            show_count(step.failed as f64),
+            show_count(users.failed as f64),
+            step.name,
+            show_count(step.reached as f64)
+        );
+        rows.push(Row::inked("Failed", Ink::Bad, text));
+    }
+    if let Some(step) = worst(|step| step.left) {
+        let text = format!(
+            "{} of {} users wait at {}",
+            show_count(step.left as f64),
+            show_count(users.unfinished as f64),
+            step.name
+        );
+        rows.push(Row::inked("Left", Ink::Caution, text));
+    }
+    rows
 }
 
 /// Messages of replies that stream.

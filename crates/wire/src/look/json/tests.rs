@@ -29,7 +29,7 @@ fn as_text(value: Json<'_>) -> String {
         Json::Null => "null".into(),
         Json::Boolean(value) => value.to_string(),
         Json::Number(raw) => format!("{:?}", text(raw).parse::<f64>().unwrap()),
-        Json::Text(raw) => format!("{:?}", unescaped(raw).unwrap_or_default()),
+        Json::Text(letters) => format!("{:?}", text(letters)),
         Json::List(raw, count) | Json::Object(raw, count) => {
             let parsed: Value = serde_json::from_slice(raw).unwrap();
             format!("{parsed} of {count}")

@@ -1,0 +1,126 @@
+//! Users of a flow: how far those of the measured window came.
+
+use crate::histogram::Summary;
+use crate::load::TARGETS_REPORTED_MAX;
+use serde::{Deserialize, Serialize};
+use std::ops::AddAssign;
+
+/// Steps that are counted one by one; the last one stands for all that follow it.
+const STEPS: usize = TARGETS_REPORTED_MAX as usize;
+
+crate::tally! {
+    /// What one worker saw of users who began in the measured window.
+    pub struct UserTally {
+        /// Users who began.
+        pub begun: u64,
+        /// Users who took all steps.
+        pub completed: u64,
+        /// Users whose level was over before they were through.
+        pub unfinished: u64,
+        /// By step: users who came to it, one for each of its repetitions.
+        pub reached: [u64; STEPS],
+        /// By step: its responses that were good.
+        pub good: [u64; STEPS],
+        /// By step: users who failed there.
+        pub failed: [u64; STEPS],
+        /// By step: users who were left waiting for its response, or thinking before it, at the
+        /// end.
+        pub left: [u64; STEPS],
+    }
+}
+
+impl AddAssign<&UserTally> for UserTally {
+    fn add_assign(&mut self, other: &UserTally) {
+        self.begun += other.begun;
+        self.completed += other.completed;
+        self.unfinished += other.unfinished;
+        let add = |sum: &mut [u64; STEPS], part: &[u64; STEPS]| {
+            sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        };
+        add(&mut self.reached, &other.reached);
+        add(&mut self.good, &other.good);
+        add(&mut self.failed, &other.failed);
+        add(&mut self.left, &other.left);
+    }
+}
+
+/// The place of a step among those that are counted.
+pub fn place(step: usize) -> usize {
+    step.min(STEPS - 1)
+}
+
+/// What a record says of users.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct UserInfo {
+    /// Users who began in the window.
+    pub begun: u64,
+    /// Those of them who took all steps, and every step was good.
+    pub completed: u64,
+    /// Those who failed at a step.
+    pub failed: u64,
+    /// Those who were not through when the drain ended.
+    pub unfinished: u64,
+    /// Time of whole flows without the time to think, nanoseconds: from the begin of the user, with
+    /// its connection, to the end of the last step. Those who failed or were not through are slower
+    /// than all others.
+    pub flow_ns: Summary,
+    /// By step.
+    pub steps: Vec<StepInfo>,
+}
+
+/// What a record says of users at one step.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepInfo {
+    /// Its name.
+    pub name: String,
+    /// How often it was reached: once for each of its repetitions.
+    pub reached: u64,
+    /// How often its response was good.
+    pub good: u64,
+    /// Users who failed there.
+    pub failed: u64,
+    /// Users who were still there at the end.
+    pub left: u64,
+}
+
+impl UserInfo {
+    /// What was counted, with the names of all steps; of those beyond what is counted one by one,
+    /// the last stands for all.
+    pub fn of(tally: &UserTally, names: &[String], flow_ns: Summary) -> Self {
+        let steps = names.iter().take(STEPS).enumerate().map(|(place, name)| StepInfo {
+            name: name.clone(),
+            reached: tally.reached[place],
+            good: tally.good[place],
+            failed: tally.failed[place],
+            left: tally.left[place],
+        });
+        Self {
+            begun: tally.begun,
+            completed: tally.completed,
+            failed: tally.failed.iter().sum(),
+            unfinished: tally.unfinished,
+            flow_ns,
+            steps: steps.collect(),
+        }
+    }
+
+    /// What does not add up, in words; nothing if all does: who began is through, failed or not
+    /// through, and of those who came to a step each was good, failed or is left there.
+    pub fn gap(&self) -> Option<String> {
+        let Self { begun, completed, failed, unfinished, .. } = self;
+        if *begun != completed + failed + unfinished {
+            return Some(format!(
+                "{begun} users began, {completed} completed, {failed} failed and {unfinished} were \
+                 not through"
+            ));
+        }
+        self.steps.iter().find_map(|step| {
+            let StepInfo { name, reached, good, failed, left } = step;
+            (*reached != good + failed + left).then(|| {
+                format!(
+                    "{name}: reached {reached} times, {good} good, {failed} failed, {left} left"
+                )
+            })
+        })
+    }
+}
