@@ -179,6 +179,17 @@ fn of_times(times: Times) -> (&'static str, Read) {
     }
 }
 
+const FAIRNESS: &str = "Jain's index of the CPU time of the server's processes: the square of its \
+    sum over n times the sum of its squares. 100 % where all used the same, 1/n where one used \
+    all. A parent that hardly works does not count. Absent for a single process.";
+const FAIRNESS_CONNECTIONS: &str = "Jain's index of the connections to the port under test that \
+    each process of the server holds, at the last read of the window; those in an accept queue \
+    belong to none. A parent that holds none does not count. Absent for a single process, and \
+    with more than 8192 connections.";
+const FAIRNESS_RECEIVED: &str = "The same index of the bytes that came in on these connections in \
+    the window: the shares of the processes in the requests, where these are alike. What came in \
+    between the last read of a connection and its end is not in it.";
+
 /// What a figure of the host of a side means.
 fn of_host(of: OfHost) -> &'static str {
     match of {
@@ -242,11 +253,9 @@ fn of_host(of: OfHost) -> &'static str {
             "Of the periods of its CPU quota, those in which the side was throttled; of several \
              control groups, that with the largest share. Zero where no group has a quota."
         }
-        OfHost::Fairness => {
-            "Jain's index of the CPU time of the server's processes: the square of its sum over n \
-             times the sum of its squares. 100 % where all used the same, 1/n where one used all. \
-             A parent that hardly works does not count. Absent for a single process."
-        }
+        OfHost::Fairness => FAIRNESS,
+        OfHost::FairnessConnections => FAIRNESS_CONNECTIONS,
+        OfHost::FairnessReceived => FAIRNESS_RECEIVED,
         OfHost::Threads => "Threads of the server's processes at the last read of the window.",
     }
 }

@@ -166,6 +166,10 @@ crate::named! {
         Throttled = "throttled",
         /// How evenly the processes of the side used the CPUs.
         Fairness = "fairness",
+        /// How evenly the connections of the load are spread over them.
+        FairnessConnections = "fairness.connections",
+        /// How evenly what they received on these is spread over them.
+        FairnessReceived = "fairness.received",
         /// Threads of the processes of the side.
         Threads = "threads",
     }
@@ -180,8 +184,10 @@ impl OfHost {
             self,
             Self::AcceptQueue | Self::AcceptOverflows | Self::SynDrops | Self::ListenDrops
         );
-        let is_of_processes = matches!(self, Self::Memory | Self::Fairness | Self::Threads);
-        let is_of_server = is_of_listeners || is_of_processes;
+        let is_of_processes = matches!(self, Self::Memory | Self::Threads);
+        let is_fairness =
+            matches!(self, Self::Fairness | Self::FairnessConnections | Self::FairnessReceived);
+        let is_of_server = is_of_listeners || is_of_processes || is_fairness;
         whose == Whose::Server || !is_of_server
     }
 
@@ -222,6 +228,12 @@ impl OfHost {
             Self::Memory => less(["server memory"; 2], Unit::Bytes),
             Self::Throttled => less(["client throttled", "server throttled"], Unit::Share),
             Self::Fairness => (["fairness of server processes"; 2], Unit::Share, Some(More)),
+            Self::FairnessConnections => {
+                (["fairness of server processes in connections"; 2], Unit::Share, Some(More))
+            }
+            Self::FairnessReceived => {
+                (["fairness of server processes in bytes received"; 2], Unit::Share, Some(More))
+            }
             Self::Threads => (["server threads"; 2], Unit::Count, None),
         }
     }

@@ -185,6 +185,13 @@ impl Values {
     pub const MEMORY: &str = "memory";
     /// What the server's language runtime reports about itself (Go: runtime/metrics), by name.
     pub const SERVER_RUNTIME: &str = "server_runtime";
+    /// What each process of the server has of the connections to the port under test, by its id;
+    /// nothing where there is one process.
+    pub const SERVER_SOCKETS: &str = "server_sockets";
+    /// In the above: those that it holds.
+    pub const CONNECTIONS: &str = "connections";
+    /// In the above: what came in on them, as far as reads saw it.
+    pub const RECEIVED_BYTES: &str = "received_bytes";
 
     /// Values of a source.
     pub fn new<V: Into<Value>>(

@@ -7,6 +7,7 @@ use crate::capacity::{Capacity, capacities, outward};
 use crate::cpus::CpuShare;
 use crate::network::{FRAME_EXTRA_BYTES, LinkUse, SoftnetUse};
 use crate::observed::Observed;
+use crate::server::SocketsOf;
 use model::facts::Nic;
 use model::figure::{Figure, OfHost, Whose};
 use model::link::LinkLimits;
@@ -101,6 +102,8 @@ impl<'a> SideHost<'a> {
                 shares.max_by(f64::total_cmp)
             }
             OfHost::Fairness => self.fairness(),
+            OfHost::FairnessConnections => self.fairness_of_sockets(|of| of.connections as f64),
+            OfHost::FairnessReceived => self.fairness_of_sockets(|of| of.received_s),
             OfHost::Threads => Some(seen.server_threads.as_ref()?.len() as f64),
         }
     }
@@ -146,10 +149,7 @@ impl<'a> SideHost<'a> {
         Some(self.tcp(name)? / self.seen.tcp_s?)
     }
 
-    /// Jain's index of the CPU time of the server's processes: the square of the sum over their
-    /// number times the sum of the squares. 1 where all used the same, 1/n where one used all. Of
-    /// one process, and without CPU time, there is none. Source: Jain, Chiu and Hawe, A
-    /// Quantitative Measure of Fairness and Discrimination, DEC-TR-301, 1984.
+    /// How evenly the server's processes used the CPUs.
     fn fairness(&self) -> Option<f64> {
         let mut used: BTreeMap<u32, f64> = BTreeMap::new();
         for thread in self.seen.server_threads.as_ref()? {
@@ -160,12 +160,30 @@ impl<'a> SideHost<'a> {
         {
             used.remove(&parent);
         }
-        let sum: f64 = used.values().sum();
-        let squares: f64 = used.values().map(|share| share * share).sum();
-        let is_whole = self.seen.server_ended_cpus <= ENDED_MAX * sum;
-        let is_known = used.len() > 1 && squares > 0.0 && is_whole;
-        is_known.then(|| sum * sum / (used.len() as f64 * squares))
+        let is_whole = self.seen.server_ended_cpus <= ENDED_MAX * used.values().sum::<f64>();
+        jain(used.into_values()).filter(|_| is_whole)
     }
+
+    /// How evenly something of the server's connections is spread over its processes.
+    fn fairness_of_sockets(&self, of: fn(&SocketsOf) -> f64) -> Option<f64> {
+        let is_idle_parent = |one: &&SocketsOf| {
+            self.parent == Some(one.pid) && one.connections == 0 && one.received_s == 0.0
+        };
+        let all = self.seen.server_sockets.as_deref()?.iter();
+        jain(all.filter(|one| !is_idle_parent(one)).map(of))
+    }
+}
+
+/// Jain's index: the square of the sum of the shares over their number times the sum of their
+/// squares. 1 where all are the same, 1/n where one is everything. Of one share, and where all are
+/// zero, there is none. Source: Jain, Chiu and Hawe, A Quantitative Measure of Fairness and
+/// Discrimination, DEC-TR-301, 1984.
+fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for share in shares {
+        (count, sum, squares) = (count + 1.0, sum + share, squares + share * share);
+    }
+    (count > 1.0 && squares > 0.0).then(|| sum * sum / (count * squares))
 }
 
 /// Bytes without the framing that no interface counts.
@@ -190,6 +208,16 @@ mod tests {
     fn counts(source: &str, counts: &[(&str, u64)]) -> Data {
         let pair = |(name, count): &(&str, u64)| ((*name).to_string(), Value::Count(*count));
         Data::values(source, counts.iter().map(pair))
+    }
+
+    /// A parent without connections, and two workers: one has most of them, the other most bytes.
+    fn sockets(more: u64) -> Data {
+        let of_process = |(pid, held, received): (u32, u64, u64)| {
+            let of = [("connections", held * more), ("received_bytes", 70 + received * more)];
+            (pid.to_string(), of.map(|(name, count)| (name.to_string(), count)).into_map())
+        };
+        let rows = [(1, 0, 0), (2, 14, 500), (3, 2, 1500)].map(of_process);
+        Data::values::<BTreeMap<String, u64>>(Values::SERVER_SOCKETS, rows)
     }
 
     /// What one of two reads says, two seconds apart: `more` is the growth of every counter.
@@ -251,6 +279,7 @@ mod tests {
             counts(Values::MEMORY, &[(crate::tracked::SERVER_BYTES, 1_000_000 + 500_000 * more)]),
             // A parent that hardly works, and two workers of which one does three times as much.
             Data::ServerThreads(vec![thread(1, 1), thread(2, 300), thread(3, 900)]),
+            sockets(more),
             Data::ServerQuota(vec![quota(5)]),
             Data::ClientQuota(vec![quota(0)]),
         ]
@@ -302,6 +331,10 @@ mod tests {
             (OfHost::Throttled, 0.25),
             // (1 + 3)^2 / (2 * (1 + 9))
             (OfHost::Fairness, 0.8),
+            // (14 + 2)^2 / (2 * (196 + 4)): the parent holds none.
+            (OfHost::FairnessConnections, 0.64),
+            // (1 + 3)^2 / (2 * (1 + 9))
+            (OfHost::FairnessReceived, 0.8),
             (OfHost::Threads, 3.0),
         ];
         let figures = far.figures();
@@ -377,6 +410,25 @@ mod tests {
         assert!(of(&[1, 2, 3], 0.0).is_some());
         assert_eq!(of(&[1, 2], 0.0), None, "a parent and one worker");
         assert_eq!(of(&[1, 2, 3], 0.1), None, "threads that have ended did a part");
+    }
+
+    #[test]
+    fn a_worker_without_connections_counts_and_an_idle_parent_does_not() {
+        let of = |parent: u64, workers: &[u64]| {
+            let held = [parent].into_iter().chain(workers.iter().copied());
+            let row = |(pid, connections)| SocketsOf { pid, connections, received_s: 0.0 };
+            let server_sockets = Some((1..).zip(held).map(row).collect());
+            let observed = Observed { server_sockets, ..Observed::default() };
+            let figures = seen(Whose::Server, &observed, &[]).figures();
+            let get = |of| figures.get(&Figure::Host(of, Whose::Server)).copied();
+            assert_eq!(get(OfHost::FairnessReceived), None, "nothing came in");
+            get(OfHost::FairnessConnections)
+        };
+        assert_eq!(of(0, &[5, 5]), Some(1.0));
+        assert_eq!(of(5, &[5, 5]), Some(1.0), "a parent that serves as well");
+        assert_eq!(of(0, &[6, 0, 0, 0]), Some(0.25));
+        assert_eq!(of(0, &[6]), None, "one worker");
+        assert_eq!(of(0, &[0, 0]), None, "no connection");
     }
 
     proptest! {

@@ -30,7 +30,7 @@ pub use hosts::{Carrier, SideHost};
 pub use lost::{Losses, PAUSES, Span};
 pub use network::{ConntrackUse, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
 pub use observed::{Observed, QueuePeak, TuningSeen};
-pub use server::{DoingShares, DownstreamUse, SocketCensus};
+pub use server::{DoingShares, DownstreamUse, SocketCensus, SocketsOf};
 pub use threads::{Process, ThreadShare};
 pub use timeline::{Clocked, Line, Place, ThreadKey, Timeline};
 pub use window::{Raw, Window, reach_end};

@@ -3,7 +3,7 @@
 use crate::cpus::{CpuShare, QuotaShare};
 use crate::lost::Losses;
 use crate::network::{ConntrackUse, Drivers, InterruptUse, LinkUse, QdiscUse, SoftnetUse};
-use crate::server::{DoingShares, DownstreamUse, SocketCensus};
+use crate::server::{DoingShares, DownstreamUse, SocketCensus, SocketsOf};
 use crate::threads::{ThreadShare, cpus_of};
 use model::facts::Unreadable;
 use model::reading::{OpenFiles, TuningNow};
@@ -85,6 +85,8 @@ pub struct Observed {
     pub listeners: Option<QueuePeak>,
     /// Sampled connections.
     pub census: Option<SocketCensus>,
+    /// The connections of the server by process; empty where it has one process.
+    pub server_sockets: Option<Vec<SocketsOf>>,
     /// Receive work by CPU.
     pub softnet: Option<Vec<SoftnetUse>>,
     /// Time between its two reads, seconds.

@@ -3,9 +3,38 @@
 use crate::ends::Pair;
 use crate::figures::growth32;
 use model::order::OrderBy as _;
-use model::reading::{Disk, Doing, Downstream, SocketSample, ThreadNow};
+use model::reading::{Disk, Doing, Downstream, SocketSample, ThreadNow, Value, Values};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// What a process of the server has of the connections to the port under test.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SocketsOf {
+    /// Process.
+    pub pid: u32,
+    /// Connections that it held at the last reading.
+    pub connections: u64,
+    /// What came in on them, bytes per second.
+    pub received_s: f64,
+}
+
+/// Of each process that was there at both readings.
+pub(crate) fn sockets_of(pair: &Pair<'_, BTreeMap<String, Value>>) -> Vec<SocketsOf> {
+    let count = |value: &Value, name| match value {
+        Value::Named(counts) => counts.get(name).copied(),
+        _ => None,
+    };
+    let of_process = |(pid, last): (&String, &Value)| {
+        let first = count(pair.first.get(pid)?, Values::RECEIVED_BYTES)?;
+        let received = count(last, Values::RECEIVED_BYTES)?.checked_sub(first)?;
+        Some(SocketsOf {
+            pid: pid.parse().ok()?,
+            connections: count(last, Values::CONNECTIONS)?,
+            received_s: received as f64 / pair.seconds,
+        })
+    };
+    pair.last.iter().filter_map(of_process).collect()
+}
 
 /// Where bytes were waiting in sampled connections, and what held the senders back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -158,6 +158,8 @@ impl Tracked {
                 ..queue
             }),
             census: seen.census.finish(),
+            server_sockets: values(Values::SERVER_SOCKETS)
+                .and_then(|ends| ends.between(server::sockets_of)),
             softnet: (seen.softnet).between(|pair| network::softnet(pair, &seen.softnet_processed)),
             softnet_s: seen.softnet.between(|pair| pair.seconds),
             interrupts: seen.interrupts.between(network::interrupts),

@@ -95,6 +95,7 @@ mod tests {
             last_sent_ms,
             last_received_ms,
             last_acknowledged_ms,
+            received_bytes: 0,
             rtt_us: 100,
             cwnd: 10,
             retransmits: 0,

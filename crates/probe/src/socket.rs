@@ -1,6 +1,10 @@
 //! A TCP socket as the kernel describes it, by sock_diag or in `/proc/net/tcp`.
 
+use crate::kernel_file::{is_gone, unreadable};
+use model::facts::Unreadable;
+use model::root::Root;
 use model::units::NS_PER_MS;
+use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -48,6 +52,8 @@ pub struct TcpInfo {
     pub last_received_ms: u32,
     /// Since anything was acknowledged last.
     pub last_acknowledged_ms: u32,
+    /// Bytes that came in, in order (`tcpi_bytes_received`).
+    pub received_bytes: u64,
     /// Smoothed round trip, microseconds.
     pub rtt_us: u32,
     /// Shortest round trip of the last minutes, microseconds (`tcpi_min_rtt`).
@@ -83,6 +89,45 @@ impl Socket {
         let is_waiting = u32::from(self.state) == TCP_TIME_WAIT;
         is_waiting.then(|| u64::from(self.expires_ms) * NS_PER_MS)
     }
+}
+
+/// A socket among the descriptors of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub pid: u32,
+    pub inode: u32,
+    /// Whether it is one of the descriptors that a process starts with.
+    pub is_stream: bool,
+}
+
+/// Most descriptors that are read in one search, over all processes.
+const LINKS_MAX: usize = 20_000;
+/// Descriptors that a process starts with.
+const STREAMS: [&str; 3] = ["0", "1", "2"];
+
+/// The sockets that processes hold, process by process. Those that have ended hold none.
+pub(crate) fn held(root: &Root, pids: &[u32]) -> Result<Vec<Held>, Unreadable> {
+    let mut held = Vec::new();
+    let mut left = LINKS_MAX;
+    for &pid in pids {
+        let folder = root.process(pid, "fd");
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(why) if is_gone(&why) => continue,
+            Err(why) => return Err(unreadable(&folder, why)),
+        };
+        for entry in entries.flatten() {
+            left = left.checked_sub(1).ok_or_else(|| {
+                let why = format!("more than {LINKS_MAX} descriptors: too many to search");
+                unreadable(&folder, why)
+            })?;
+            let link = fs::read_link(entry.path()).ok();
+            let Some(inode) = link.as_deref().and_then(socket_inode) else { continue };
+            let is_stream = STREAMS.iter().any(|number| entry.file_name() == *number);
+            held.push(Held { pid, inode, is_stream });
+        }
+    }
+    Ok(held)
 }
 
 /// The inode of a socket, if the link of a descriptor leads to one.

@@ -28,6 +28,7 @@ pub mod threads_now;
 
 pub mod downstreams;
 pub mod drivers;
+pub mod server_sockets;
 pub mod sock_diag;
 
 pub mod jvm;
@@ -223,6 +224,7 @@ pub const REGISTRY: &[SourceEntry] = &[
     network(drivers::declared, HALF_SECOND, drivers::open),
     network(conntrack::declared, HALF_SECOND, conntrack::open),
     network(sock_diag::connections_declared, HALF_SECOND, sock_diag::connections),
+    network(server_sockets::declared, TWO_SECONDS, server_sockets::open),
     entry(interrupts::declared, TWO_SECONDS, interrupts::open),
     entry(server_runtime::declared, SECOND, server_runtime::open),
     entry(memory::declared, HALF_SECOND, memory::open),

@@ -7,10 +7,11 @@
 mod guards;
 
 use guards::{Guard, config, wait_for, wait_for_reading};
-use model::reading::{Data, Reading};
+use model::reading::{Data, Reading, Value, Values};
 use model::root::Root;
 use probe::fake_host::{SERVER_PID, Size, write_host};
 use probe::{Config, FindError, Sampler, find_server, server_facts};
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -167,6 +168,61 @@ fn open_files_of_the_server_are_counted() {
     };
     let (files, _) = wait_for_reading(&sampler, "six descriptors", files);
     assert!(files.limit > 6, "{files:?}");
+}
+
+/// Connections and bytes received of each process of the server, in the order of the former.
+fn shares(data: &Data) -> Option<Vec<[u64; 2]>> {
+    let values = match data {
+        Data::Values(of) if of.source == Values::SERVER_SOCKETS => of.values.values(),
+        _ => return None,
+    };
+    let of_process = |value: &Value| match value {
+        Value::Named(of) => [of[Values::CONNECTIONS], of[Values::RECEIVED_BYTES]],
+        _ => panic!("{value:?}"),
+    };
+    let mut shares: Vec<[u64; 2]> = values.map(of_process).collect();
+    shares.sort_unstable();
+    Some(shares)
+}
+
+#[test]
+fn connections_and_bytes_are_those_of_the_process_that_holds_them() {
+    let (listener, address) = listen();
+    let connections: Vec<(TcpStream, OwnedFd)> = (0..4)
+        .map(|_| {
+            let client = TcpStream::connect(address).unwrap();
+            (client, listener.accept().unwrap().0.into())
+        })
+        .collect();
+    let (mut clients, mut servers): (Vec<_>, Vec<_>) = connections.into_iter().unzip();
+    // The fourth is held by this process, which is no part of the server.
+    let _foreign = servers.pop();
+    let streams: [OwnedFd; 3] = servers.try_into().unwrap();
+    // The first worker has the first connection, the other worker the next two, the parent none.
+    let workers = "exec 3<&0 0</dev/null; sleep 300 1>/dev/null 2>/dev/null & sleep 300 3<&- & \
+                   exec 3<&- 1>/dev/null 2>/dev/null; wait";
+    let server = Guard::sh_with(workers, streams.map(Stdio::from));
+    let (port, server_pid) = (Some(address.port()), Some(server.id()));
+    let sampler = Sampler::start(Config { port, server_pid, ..config() });
+    let wait = |what: &str, expected: [[u64; 2]; 3]| {
+        let is_it = |data: &Data| shares(data).filter(|shares| *shares == expected);
+        wait_for_reading(&sampler, what, is_it);
+    };
+    wait("a split of the connections", [[0, 0], [1, 0], [2, 0]]);
+    for (client, bytes) in clients.iter_mut().zip([100, 30, 5, 7000]) {
+        client.write_all(&vec![b'x'; bytes]).unwrap();
+    }
+    wait("a split of the bytes", [[0, 0], [1, 100], [2, 35]]);
+}
+
+#[test]
+fn a_server_of_one_process_shares_nothing() {
+    let (_listener, address) = listen();
+    let server = Guard::sh("exec sleep 300", Stdio::null());
+    let (port, server_pid) = (Some(address.port()), Some(server.id()));
+    let sampler = Sampler::start(Config { port, server_pid, ..config() });
+    let (shares, _) = wait_for_reading(&sampler, "a reading of the connections", shares);
+    assert_eq!(shares, Vec::<[u64; 2]>::new());
 }
 
 #[test]

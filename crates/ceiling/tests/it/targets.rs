@@ -44,6 +44,18 @@ fn every_go_target_on_both_drivers() {
     }
 }
 
+/// The kernel gives each connection of a pre-forked server to one of its listeners.
+#[test]
+fn one_connection_is_served_by_one_of_two_workers() {
+    let _turn = turn();
+    let server = Server::start("target-fiber", &["--prefork", "--workers", "2"]);
+    let (_, record) = measure(&["load", &server.url("/read"), "-c", "1", "-d", "2"]);
+    let hosts = &record["points"][0]["hosts"];
+    for figure in ["fairness.connections.server", "fairness.received.server"] {
+        assert_eq!(hosts[figure], 0.5, "{hosts}");
+    }
+}
+
 #[test]
 fn pipelines_bodies_and_other_routes() {
     let _turn = turn();

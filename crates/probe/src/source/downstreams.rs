@@ -22,10 +22,9 @@
 use super::sock_diag::{self, Ports, Socket, TcpInfo};
 use super::{Round, Scope, Source};
 use crate::calls::Call;
-use crate::kernel_file::{is_gone, unreadable};
 use crate::netlink::CHUNK_BYTES;
 use crate::network::Network;
-use crate::socket::socket_inode;
+use crate::socket;
 use crate::unix_diag::{self, UnixSocket};
 use model::facts::Unreadable;
 use model::maps::IntoMap;
@@ -36,13 +35,10 @@ use model::root::Root;
 use model::unit::Unit;
 use model::units::NS_PER_S;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::net::SocketAddr;
 
 /// Most connections that are read, of TCP and of unix sockets each.
 const SOCKETS_MAX: usize = 8192;
-/// Most descriptors that are read in one search, over all processes.
-const LINKS_MAX: usize = 20_000;
 /// Most other ends that are reported, those with most connections first.
 const DOWNSTREAMS_MAX: usize = 64;
 /// How often descriptors may be searched.
@@ -52,8 +48,6 @@ const SEARCH_NS: u64 = NS_PER_S;
 const FOREIGN_NS: u64 = 3 * NS_PER_S;
 /// A connection that is closed sooner than this was made for one request.
 const SHORT_NS: u64 = 5 * NS_PER_S;
-/// Descriptors that a process starts with.
-const STREAMS: [&str; 3] = ["0", "1", "2"];
 /// Other ends in another network namespace, which have no name here.
 const UNNAMED: &str = "(in another namespace)";
 
@@ -219,27 +213,12 @@ impl Downstreams {
     /// Inodes of the sockets that the processes hold, except their standard streams, which carry
     /// the log.
     fn search(&self, pids: &[u32]) -> Result<BTreeSet<u32>, Unreadable> {
-        let (mut held, mut streams) = (BTreeSet::new(), BTreeSet::new());
-        let mut left = LINKS_MAX;
-        for &pid in pids {
-            let folder = self.root.process(pid, "fd");
-            let entries = match fs::read_dir(&folder) {
-                Ok(entries) => entries,
-                Err(why) if is_gone(&why) => continue,
-                Err(why) => return Err(unreadable(&folder, why)),
-            };
-            for entry in entries.flatten() {
-                left = left.checked_sub(1).ok_or_else(|| {
-                    let why = format!("more than {LINKS_MAX} descriptors: too many to search");
-                    unreadable(&folder, why)
-                })?;
-                let link = fs::read_link(entry.path()).ok();
-                let is_stream = STREAMS.iter().any(|number| entry.file_name() == *number);
-                let kind = if is_stream { &mut streams } else { &mut held };
-                kind.extend(link.as_deref().and_then(socket_inode));
-            }
-        }
-        Ok(held.difference(&streams).copied().collect())
+        let held = socket::held(&self.root, pids)?;
+        let inodes = |are_streams: bool| -> BTreeSet<u32> {
+            let of_kind = held.iter().filter(|held| held.is_stream == are_streams);
+            of_kind.map(|held| held.inode).collect()
+        };
+        Ok(inodes(false).difference(&inodes(true)).copied().collect())
     }
 
     /// Counts the server's connections by their other end.
@@ -512,7 +491,7 @@ mod tests {
         let service = TcpListener::bind("127.0.0.1:0").unwrap();
         let call = TcpStream::connect(service.local_addr().unwrap()).unwrap();
         let link = std::fs::read_link(format!("/proc/self/fd/{}", call.as_raw_fd())).unwrap();
-        let inode = socket_inode(&link).unwrap();
+        let inode = socket::socket_inode(&link).unwrap();
         let to = "192.0.2.7:1".to_string();
         let all = [Connection { inode, to, from: None, state: State::Read }];
         let mut downstreams = limited_to(SOCKETS_MAX);

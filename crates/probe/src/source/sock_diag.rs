@@ -126,6 +126,7 @@ fn parse_tcp_info(bytes: &[u8]) -> Result<TcpInfo, ParseError> {
         last_received_ms: fields.u32(52)?,
         last_acknowledged_ms: fields.u32(56)?,
         rtt_us: fields.u32(68)?,
+        received_bytes: fields.u64(128)?,
         min_rtt_us: fields.u32(148)?,
         cwnd: fields.u32(80)?,
         retransmits: fields.u32(100)?,

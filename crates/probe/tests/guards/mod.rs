@@ -11,8 +11,13 @@ pub struct Guard(Child);
 impl Guard {
     /// Runs a shell script; its standard output is `output`.
     pub fn sh(script: &str, output: impl Into<Stdio>) -> Self {
+        Self::sh_with(script, [Stdio::null(), output.into(), Stdio::null()])
+    }
+
+    /// Runs a shell script with these three standard streams.
+    pub fn sh_with(script: &str, [input, output, errors]: [Stdio; 3]) -> Self {
         let mut command = Command::new("sh");
-        command.args(["-c", script]).stdin(Stdio::null()).stdout(output).stderr(Stdio::null());
+        command.args(["-c", script]).stdin(input).stdout(output).stderr(errors);
         Self(command.spawn().expect("run sh"))
     }
 

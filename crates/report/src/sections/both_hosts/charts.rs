@@ -22,7 +22,7 @@ pub(super) const REGISTRY: &[HostChart] = &[
         .of(Of::Client)
         .row("threads")
         .by(|side, chart| threads::draw(side, chart, Process::Client)),
-    chart("server-threads", "Threads of the server", &["server_threads"])
+    chart("server-threads", "Threads of the server", &["server_threads", Values::SERVER_SOCKETS])
         .of(Of::Server)
         .row("threads")
         .without("the server was not found, or its files could not be read")

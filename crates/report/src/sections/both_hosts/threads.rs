@@ -8,7 +8,7 @@ use crate::page::{Block, Column, Grid, GridRow, Mark, Table};
 use crate::wording::{or_dash, percent};
 use model::order::OrderBy as _;
 use model::units::show_fixed;
-use observe::{DoingShares, Line, Process, ThreadKey, ThreadShare};
+use observe::{DoingShares, Line, Observed, Process, SocketsOf, ThreadKey, ThreadShare};
 use std::collections::BTreeMap;
 
 /// Threads with a row of their own; the others are summed.
@@ -52,12 +52,23 @@ pub(super) fn draw(side: &Side<'_>, chart: &HostChart, process: Process) -> Draw
         rows,
         ..side.grid(chart)
     })];
-    blocks.extend(by_process(&shares, &when).map(Block::Table));
+    let sockets = match process {
+        Process::Client => Vec::new(),
+        Process::Server => side.seen(server_sockets).map_or(Vec::new(), |(sockets, _)| sockets),
+    };
+    blocks.extend(by_process(&shares, &sockets, &when).map(Block::Table));
     Drawn::Blocks(blocks)
 }
 
-/// What each of several processes used of the CPUs, busiest first.
-fn by_process(threads: &[ThreadShare], when: &str) -> Option<Table> {
+/// Connections belong to a network namespace, which may be the server's own.
+fn server_sockets(of: &Observed) -> Option<Vec<SocketsOf>> {
+    let inside = || of.inside.as_ref()?.server_sockets.clone();
+    of.server_sockets.clone().or_else(inside)
+}
+
+/// What each of several processes used of the CPUs, busiest first, and its part of the connections
+/// where that is known.
+fn by_process(threads: &[ThreadShare], sockets: &[SocketsOf], when: &str) -> Option<Table> {
     let mut used: BTreeMap<u32, (&str, u32, f64)> = BTreeMap::new();
     for thread in threads {
         let (name, count, cpus) = used.entry(thread.pid).or_insert((&thread.name, 0, 0.0));
@@ -74,15 +85,28 @@ fn by_process(threads: &[ThreadShare], when: &str) -> Option<Table> {
     used.order_by(|(_, left), (_, right)| right.2.total_cmp(&left.2));
     let mut columns = vec![Column::words("process")];
     columns.extend(["pid", "threads", "CPUs", "share %"].map(Column::numbers));
-    let mut table = Table::new(columns).caption(format!("CPU time by process, {when}")).folded();
+    let mut of_what = "CPU time";
+    if !sockets.is_empty() {
+        columns.extend(["connections", "received %"].map(Column::numbers));
+        of_what = "CPU time and connections";
+    }
+    let received: f64 = sockets.iter().map(|of| of.received_s).sum();
+    let mut table = Table::new(columns).caption(format!("{of_what} by process, {when}")).folded();
     for (pid, (name, threads, cpus)) in used {
-        let cells = [
+        let mut cells = vec![
+            name.to_string(),
             pid.to_string(),
             threads.to_string(),
             show_fixed(cpus, 2),
             percent(100.0 * cpus / all),
         ];
-        table.push(Mark::None, [vec![name.to_string()], cells.to_vec()].concat());
+        if !sockets.is_empty() {
+            let own = sockets.iter().find(|of| of.pid == pid);
+            let part = own.filter(|_| received > 0.0).map(|of| of.received_s / received);
+            cells.push(or_dash(own, |of| of.connections.to_string()));
+            cells.push(or_dash(part, |part| percent(100.0 * part)));
+        }
+        table.push(Mark::None, cells);
     }
     Some(table)
 }
@@ -144,14 +168,30 @@ mod tests {
             ..ThreadShare { pid, tid, run, ..ThreadShare::default() }
         };
         let one = [thread(7, 8, "pool", 0.5), thread(7, 7, "main", 0.25)];
-        assert_eq!(by_process(&one, ""), None);
+        assert_eq!(by_process(&one, &[], ""), None);
         let two = [&one[..], &[thread(9, 9, "worker", 2.25)]].concat();
-        let table = by_process(&two, "at 64").unwrap();
+        let table = by_process(&two, &[], "at 64").unwrap();
         let rows: Vec<&[String]> = table.rows.iter().map(|row| &row.cells[..]).collect();
         assert_eq!(rows[0], ["worker", "9", "1", "2.25", "75.0"]);
         assert_eq!(rows[1..], [["main", "7", "2", "0.75", "25.0"]]);
         let idle: Vec<ThreadShare> =
             two.into_iter().map(|thread| ThreadShare { run: 0.0, ..thread }).collect();
-        assert_eq!(by_process(&idle, ""), None, "a share of nothing");
+        assert_eq!(by_process(&idle, &[], ""), None, "a share of nothing");
+    }
+
+    #[test]
+    fn connections_stand_beside_the_cpu_time_of_the_processes_that_were_read() {
+        let thread = |pid, run| ThreadShare { pid, tid: pid, run, ..ThreadShare::default() };
+        let threads = [thread(7, 0.75), thread(8, 0.25), thread(9, 0.01)];
+        let of = |pid, connections, received_s| SocketsOf { pid, connections, received_s };
+        let last = |sockets: &[SocketsOf]| -> Vec<Vec<String>> {
+            let rows = by_process(&threads, sockets, "at 64").unwrap().rows;
+            rows.into_iter().map(|row| row.cells[5..].to_vec()).collect()
+        };
+        let sockets = [of(7, 6, 3e6), of(8, 0, 1e6)];
+        assert_eq!(last(&sockets), [["6", "75.0"], ["0", "25.0"], ["-", "-"]]);
+        let silent = sockets.map(|of| SocketsOf { received_s: 0.0, ..of });
+        assert_eq!(last(&silent)[0], ["6", "-"], "a share of nothing");
+        assert_eq!(last(&[])[0].len(), 0);
     }
 }
