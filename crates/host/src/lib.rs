@@ -2,7 +2,7 @@
 //!
 //! What this room is for: every way to ask a Linux host something, and to write to it, once.
 //! In: names and numbers, and a [`model::root::Root`] that stands for `/`. Out: what the kernel
-//! says, as values, and its errors.
+//! says, or systemd, as values, and its errors.
 //! Never: a journal, an opinion about a value, a change that no caller named.
 //!
 //! Parsers are our own where a crate would be wrong or slow here. `procfs` turns each line of
@@ -37,6 +37,7 @@ pub mod tree;
 pub mod interrupts;
 pub mod namespace;
 pub mod sysctl;
+pub mod systemd;
 
 #[doc(hidden)]
 pub mod testing;

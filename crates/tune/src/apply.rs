@@ -218,8 +218,8 @@ fn is_set(change: &Change, now: &Seen) -> bool {
 /// back in the reverse order.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// A daemon that would move the values below is paused first, so it is resumed last, after
-    /// everything else is put back.
+    /// A daemon that would move the values below, and timers, are paused first, so they are resumed
+    /// last, after everything else is put back.
     Daemons,
     /// Drivers restart their queues for some of these, and then set interrupts, steering and tables
     /// up again.
@@ -231,7 +231,7 @@ enum Stage {
 
 fn stage(place: &Place) -> Stage {
     match place {
-        Place::Daemon { .. } => Stage::Daemons,
+        Place::Daemon { .. } | Place::Timer { .. } => Stage::Daemons,
         Place::Ethtool { setting: DriverSetting::Indirection, .. } => Stage::Others,
         Place::Ethtool { .. } => Stage::Restarts,
         Place::File { path, .. } if path.starts_with("/proc/irq/") => Stage::Pins,

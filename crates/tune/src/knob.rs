@@ -30,6 +30,18 @@ pub struct Knob {
     pub predict: fn(&Signals) -> Prediction,
 }
 
+impl Knob {
+    /// Whether this word is its id or its name.
+    pub fn is_called(&self, word: &str) -> bool {
+        [self.id, self.name].iter().any(|own| own.eq_ignore_ascii_case(word))
+    }
+
+    /// Whether the user named it.
+    pub fn is_named(&self, wish: &Wish) -> bool {
+        wish.only.iter().any(|word| self.is_called(word))
+    }
+}
+
 /// What a plan does with a knob.
 pub enum Act {
     /// It has values that can be set and put back.

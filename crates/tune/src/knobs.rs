@@ -42,6 +42,7 @@ mod tcp_slow_start_after_idle;
 mod tcp_syncookies;
 mod tcp_tw_reuse;
 mod threaded_napi;
+mod timers;
 mod transparent_hugepages;
 mod xps;
 
@@ -112,13 +113,12 @@ pub const REGISTRY: &[&Knob] = &[
     &advice::COMPRESSION,
     &advice::LOGGING,
     &cron::KNOB,
+    &timers::KNOB,
 ];
 
 /// A knob by its id or its name.
 pub fn find(word: &str) -> Option<&'static Knob> {
-    let is_meant =
-        |knob: &&&Knob| knob.id.eq_ignore_ascii_case(word) || knob.name.eq_ignore_ascii_case(word);
-    REGISTRY.iter().find(is_meant).copied()
+    REGISTRY.iter().find(|knob| knob.is_called(word)).copied()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! before it is made, read back by meaning, and put back by compare and swap.
 //! Never: a change without an entry on disk, a foreign value overwritten, a command run.
 
-use ::host::{clock, cpus, link, namespace, process};
+use ::host::{clock, cpus, link, namespace, process, systemd};
 
 mod advise;
 

@@ -12,6 +12,7 @@ mod limits;
 pub mod masks;
 pub mod qdisc;
 pub mod threads;
+pub mod timer;
 
 pub use ethtool::DriverSetting;
 pub use file::Format;
@@ -105,6 +106,11 @@ pub enum Place {
         pid: u32,
         /// When it started, ticks since the boot.
         started_ticks: u64,
+    },
+    /// Whether a timer of systemd waits for its times.
+    Timer {
+        /// Its unit; empty when there is none.
+        unit: String,
     },
 }
 
@@ -255,6 +261,7 @@ impl Place {
                 daemon::read(host, name, (*pid, *started_ticks))
             }
             Self::OpenFiles { pid, started_ticks } => limits::read(host, *pid, *started_ticks),
+            Self::Timer { unit } => timer::read(host, unit),
         }
     }
 
@@ -300,6 +307,7 @@ impl Place {
             Self::OpenFiles { pid, started_ticks } => {
                 limits::write(host, *pid, *started_ticks, value)
             }
+            Self::Timer { unit } => timer::write(host, unit, value),
         }
     }
 
@@ -331,6 +339,7 @@ impl Place {
             Self::Group { from, made, .. } => group::check_made(from, made),
             Self::ForServer { folders } => group::check_for_server(folders),
             Self::Masks { .. } => self.masks().map_or(Ok(()), |masks| masks.check()),
+            Self::Timer { unit } => timer::check(unit),
             _ => Ok(()),
         }
     }
@@ -409,6 +418,11 @@ impl Place {
         }
     }
 
+    /// Whether it means something else in another PID namespace: a process, or what process 1 does.
+    pub(crate) fn is_of_pid_namespace(&self) -> bool {
+        self.process().is_some() || matches!(self, Self::Timer { .. })
+    }
+
     /// This place of another process, for values that a process passes on to its children.
     pub(crate) fn of_heir(&self, pid: u32, started_ticks: u64) -> Option<Self> {
         match self {
@@ -431,6 +445,7 @@ impl Place {
             Self::Qdisc { device } => qdisc::show(device),
             Self::Threads { pid, .. } => threads::show(*pid),
             Self::Daemon { name, pid, .. } => daemon::show(name, *pid),
+            Self::Timer { unit } => timer::show(unit),
             Self::OpenFiles { pid, .. } => limits::shown(*pid),
             Self::Masks { pid, .. } => masks::show(*pid),
             Self::CpuMax { folder, .. } => group::show_limit(folder),
@@ -455,6 +470,7 @@ mod tests {
             Place::Qdisc { device: device() },
             Place::Threads { pid: 7, started_ticks: 9 },
             Place::Daemon { name: "irqbalance".to_string(), pid: 7, started_ticks: 9 },
+            Place::Timer { unit: "fstrim.timer".to_string() },
         ];
         for place in all {
             let text = serde_json::to_string(&place).unwrap();

@@ -84,11 +84,11 @@ fn of_knob(host: &Host, wish: &Wish, knob: &Knob, prediction: Option<Prediction>
     }
 }
 
-/// A daemon that does not run does nothing, which is what its knob wants; any other place that is
-/// absent is one that this host does not have.
+/// A daemon or timer that does not run does nothing, which is what its knob wants; any other place
+/// that is absent is one that this host does not have.
 fn of_absent(row: Row, place: &Place) -> Row {
     match place {
-        Place::Daemon { .. } => {
+        Place::Daemon { .. } | Place::Timer { .. } => {
             Row { fate: Fate::Already, note: "it does not run".to_string(), ..row }
         }
         _ => row,

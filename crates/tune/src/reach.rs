@@ -8,6 +8,7 @@ use crate::journal::{Begin, Header};
 use crate::link;
 use crate::namespace;
 use crate::place::{Place, group};
+use crate::systemd;
 use ::host::group::GroupFolder;
 use std::fs;
 use std::path::Path;
@@ -88,7 +89,7 @@ impl Reach<'_> {
     fn of_pids(&self, place: &Place) -> Option<Elsewhere> {
         let namespace = &self.header.pid_namespace;
         let is_other = !namespace.is_empty() && *namespace != self.host.pid_namespace;
-        (is_other && place.process().is_some()).then(|| {
+        (is_other && place.is_of_pid_namespace()).then(|| {
             Elsewhere::Hidden(format!(
                 "its process is of PID namespace {namespace}, where pids mean other processes \
                  than here; revert there"
@@ -156,6 +157,9 @@ impl Reach<'_> {
                 if !matches!(link::index(&self.host.root, device), Ok(None)) =>
             {
                 hidden("the device exists and does not report it now")
+            }
+            Place::Timer { .. } if !systemd::is_here(&self.host.root) => {
+                hidden("the socket of systemd is not here, so nothing is known about its timers")
             }
             _ if is_below("/sys/") && !exists("/sys/devices/system/cpu") => {
                 hidden("/sys is not mounted here, so nothing is known about it")

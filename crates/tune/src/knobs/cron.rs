@@ -7,9 +7,8 @@
 //! Predicts: nothing by itself: jobs that do not start take no CPU.
 //! Risk: jobs that are due meanwhile start when it goes on, or not at all.
 //! Verify: its state is stopped.
-//! With: timers of systemd go on, because process 1 starts them, and it is never paused; stop those
-//! by hand (`systemctl list-timers`). The pause ends with a reboot.
-//! Source: cron(8), signal(7), systemd.timer(5).
+//! With: timers of systemd are a knob of their own (T66). The pause ends with a reboot.
+//! Source: cron(8), signal(7).
 
 use crate::host::{Host, Wish};
 use crate::knob::{Act, Ask, Knob, Proposal};
@@ -44,9 +43,7 @@ fn places(host: &Host, _: &Wish) -> Vec<Place> {
 
 /// No profile stops the jobs of a host; who names the knob does.
 fn propose(ask: &Ask<'_>) -> Proposal {
-    let is_it =
-        |word: &String| [KNOB.id, KNOB.name].iter().any(|own| word.eq_ignore_ascii_case(own));
-    match ask.wish.only.iter().any(is_it) {
+    match KNOB.is_named(ask.wish) {
         true => Proposal::Set(daemon::PAUSED.to_string()),
         false => Proposal::Leave("jobs of the host are not stopped unless it is named".to_string()),
     }

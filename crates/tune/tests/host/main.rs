@@ -10,3 +10,4 @@ mod masks;
 mod namespace;
 mod places;
 mod shared;
+mod timers;
