@@ -94,6 +94,31 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
+// One process and several differ in this option too, unless it is asked for.
+func TestConnectionsThatSendNothing(t *testing.T) {
+	prefork1 := []string{"--prefork", "--workers", "1"}
+	for _, way := range []variant{
+		{name: "one", target: "fiber", workers: 1},
+		{name: "prefork", target: "fiber", args: prefork1, workers: 1},
+	} {
+		for seconds, accepted := range map[string]uint64{"0": 2, "30": 1} {
+			t.Run(way.name+" "+seconds, func(t *testing.T) {
+				t.Parallel()
+				process := start(t, way, "--defer-accept", seconds)
+				client := process.client(t)
+				silent, err := client.dial()
+				check(t, err)
+				defer silent.Close()
+				// It is accepted after the silent one.
+				visit(t, client)
+				if got := process.stopCleanly(t).ConnectionsAccepted; got != accepted {
+					t.Errorf("%d connections accepted, want %d", got, accepted)
+				}
+			})
+		}
+	}
+}
+
 func somaxconn(t *testing.T) int {
 	t.Helper()
 	content, err := os.ReadFile("/proc/sys/net/core/somaxconn")

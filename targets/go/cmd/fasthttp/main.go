@@ -17,7 +17,7 @@ func main() {
 	contract.Main(contract.Program{
 		Name:    "fasthttp",
 		Modules: []string{"github.com/valyala/fasthttp"},
-		Flags:   slices.Concat(contract.ServerFlags, contract.PreforkFlags),
+		Flags:   slices.Concat(contract.ServerFlags, contract.SocketFlags, contract.PreforkFlags),
 		Parts:   spectrum.Parts(),
 		Build:   newServer,
 		Run:     prefork.Run,

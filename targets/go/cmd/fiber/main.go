@@ -18,7 +18,7 @@ func main() {
 	contract.Main(contract.Program{
 		Name:    "fiber",
 		Modules: []string{"github.com/gofiber/fiber/v3", "github.com/valyala/fasthttp"},
-		Flags:   slices.Concat(contract.ServerFlags, contract.PreforkFlags),
+		Flags:   slices.Concat(contract.ServerFlags, contract.SocketFlags, contract.PreforkFlags),
 		Parts:   spectrum.Parts(),
 		Build:   newServer,
 		Run:     prefork.Run,

@@ -18,7 +18,7 @@ import (
 func main() {
 	contract.Main(contract.Program{
 		Name:  "nethttp",
-		Flags: slices.Concat(contract.ServerFlags, contract.PreforkFlags),
+		Flags: slices.Concat(contract.ServerFlags, contract.SocketFlags, contract.PreforkFlags),
 		Parts: spectrum.Parts(),
 		Build: newServer,
 		Run:   prefork.Run,

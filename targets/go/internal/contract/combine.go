@@ -24,6 +24,7 @@ var excludes = []struct{ name, other, why, example string }{
 	{"unix", "port", "a unix socket has no port", "--unix /tmp/target.sock"},
 	{"unix", "listeners", "one socket file has one listener", "--unix /tmp/target.sock"},
 	{"unix", "prefork", "workers share a port", "--unix /tmp/target.sock"},
+	{"unix", "nodelay", "a unix socket sends at once", "--unix /tmp/target.sock"},
 	{"listeners", "prefork", "each worker has one listener", "--prefork --workers 4"},
 	{"serve-downstream", "prefork", "workers would not share the behaviour", "--serve-downstream"},
 }

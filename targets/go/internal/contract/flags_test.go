@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-var allFlags = slices.Concat(ServerFlags, PreforkFlags)
+var allFlags = slices.Concat(ServerFlags, SocketFlags, PreforkFlags)
 
 func TestParseOptions(t *testing.T) {
 	// with returns changed defaults.
 	with := func(change func(*Options)) Options {
 		options := Options{
 			Addr: netip.MustParseAddr("127.0.0.1"), Port: 8083, PoolSeed: 1,
-			Listeners: 1, TLSTickets: On,
+			Listeners: 1, NoDelay: On, TLSTickets: On,
 		}
 		change(&options)
 		return options
@@ -41,6 +41,8 @@ func TestParseOptions(t *testing.T) {
 			with(func(o *Options) {
 				o.Listeners, o.Backlog, o.AcceptDelay = 4, 8, time.Millisecond
 			})},
+		{"options of sockets", []string{"--fastopen", "0", "--nodelay", "off"},
+			with(func(o *Options) { o.Socket, o.NoDelay = map[string]int{"fastopen": 0}, Off })},
 		{"TLS", append(pair, "--tls-tickets", "off", "--client-ca", "ca.pem"),
 			with(func(o *Options) {
 				o.TLSCert, o.TLSKey, o.TLSTickets, o.ClientCA = "a.pem", "a.key", Off, "ca.pem"
@@ -59,10 +61,11 @@ func TestWorkerArgsMeanTheSameOptions(t *testing.T) {
 		Addr: netip.IPv6Loopback(), Port: 9000, PoolSeed: 1 << 63,
 		Debug:     netip.MustParseAddrPort("127.0.0.1:6060"),
 		Listeners: 1, Backlog: 8, AcceptDelay: 3 * time.Millisecond,
+		Socket: map[string]int{"defer-accept": 0, "send-buffer": 65536}, NoDelay: Off,
 		TLSCert: "a.pem", TLSKey: "a.key", TLSTickets: Off, ClientCA: "ca.pem",
 		Prefork: true, Workers: 8,
 	}
-	got, err := ParseOptions(ServerFlags, options.WorkerArgs(3))
+	got, err := ParseOptions(allFlags, options.WorkerArgs(3))
 	want := options
 	want.Debug = netip.MustParseAddrPort("127.0.0.1:6063")
 	want.Prefork, want.Workers = false, 0
@@ -74,7 +77,7 @@ func TestWorkerArgsMeanTheSameOptions(t *testing.T) {
 func TestWorkersPickFreePortsForProfilesIfAsked(t *testing.T) {
 	options := defaultOptions()
 	options.Debug = netip.MustParseAddrPort("127.0.0.1:0")
-	got, err := ParseOptions(ServerFlags, options.WorkerArgs(2))
+	got, err := ParseOptions(allFlags, options.WorkerArgs(2))
 	if err != nil || got.Debug != options.Debug {
 		t.Errorf("%+v, %v; want profiles at %v", got, err, options.Debug)
 	}

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -15,17 +16,19 @@ type Listener struct {
 	delay time.Duration
 	// secure is nil for plain HTTP.
 	secure *tls.Config
+	// noDelay is Off where small segments wait for acknowledgements; Go switches that off.
+	noDelay Switch
 	// closed ends a sleep, because a library's shutdown waits for pending calls of Accept.
 	closed chan struct{}
 	once   sync.Once
 }
 
 func newListener(
-	listener net.Listener, ledger *Ledger, delay time.Duration, secure *tls.Config,
+	listener net.Listener, ledger *Ledger, options Options, secure *tls.Config,
 ) *Listener {
 	return &Listener{
-		Listener: listener, ledger: ledger, delay: delay, secure: secure,
-		closed: make(chan struct{}),
+		Listener: listener, ledger: ledger, delay: options.AcceptDelay, secure: secure,
+		noDelay: options.NoDelay, closed: make(chan struct{}),
 	}
 }
 
@@ -40,6 +43,11 @@ func (l *Listener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
+	}
+	if plain, ok := conn.(*net.TCPConn); ok && l.noDelay == Off {
+		if err := plain.SetNoDelay(false); err != nil {
+			return nil, errors.Join(err, plain.Close())
+		}
 	}
 	if l.secure != nil {
 		return l.ledger.TrackTLS(conn, l.secure), nil

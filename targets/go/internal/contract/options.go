@@ -20,6 +20,10 @@ type Options struct {
 	Backlog int
 	// AcceptDelay is the sleep before each accept of each listener.
 	AcceptDelay time.Duration
+	// Socket has the options of sockets that were given, by the names of their flags.
+	Socket map[string]int
+	// NoDelay is TCP_NODELAY of each connection.
+	NoDelay Switch
 	// Unix is the path of a socket that replaces Addr and Port; empty means none.
 	Unix string
 	// TLSCert and TLSKey are files; empty means plain HTTP, and then the next two are ignored.
@@ -46,7 +50,7 @@ const (
 func defaultOptions() Options {
 	return Options{
 		Addr: netip.AddrFrom4([4]byte{127, 0, 0, 1}), Port: 8083, PoolSeed: 1,
-		Listeners: 1, TLSTickets: On,
+		Listeners: 1, NoDelay: On, TLSTickets: On,
 	}
 }
 
@@ -80,6 +84,7 @@ func (o Options) WorkerArgs(index int) []string {
 		"--pool-seed", strconv.FormatUint(o.PoolSeed, 10),
 		"--accept-delay", o.AcceptDelay.String(),
 	}
+	args = append(args, o.socketArgs()...)
 	if o.Backlog > 0 {
 		args = append(args, "--backlog", strconv.Itoa(o.Backlog))
 	}

@@ -69,7 +69,7 @@ func ServeUntil(
 	server := program.Build(catalog, routes)
 	failed := make(chan error, len(listeners))
 	for _, listener := range listeners {
-		tracking := newListener(listener, ledger, options.AcceptDelay, secure)
+		tracking := newListener(listener, ledger, options, secure)
 		go func() { failed <- server.Serve(tracking) }()
 	}
 
@@ -102,13 +102,17 @@ func ServeUntil(
 	return errors.Join(failure, reportStop(stopped, meter, ledger))
 }
 
-// open opens the sockets and sets their backlog.
+// open opens the sockets and sets their options and their backlog.
 func open(options Options, listen ListenFunc) ([]net.Listener, error) {
 	listeners, err := listen(options)
-	if err != nil || options.Backlog == 0 {
-		return listeners, err
+	if err != nil {
+		return nil, err
 	}
-	if err := setBacklogs(listeners, options.Backlog); err != nil {
+	err = setSocketOptions(listeners, options)
+	if err == nil && options.Backlog != 0 {
+		err = setBacklogs(listeners, options.Backlog)
+	}
+	if err != nil {
 		closeAll(listeners)
 		return nil, err
 	}
