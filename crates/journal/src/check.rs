@@ -126,6 +126,8 @@ model::named! {
         HostsDiffer = "hosts differ",
         /// Another entry has the same question.
         AskedAgain = "asked again",
+        /// Another entry has the same rows of figures in its notes.
+        Copied = "copied",
         /// The entry is done and has no answer.
         NoAnswer = "no answer",
         /// A run cannot be judged again.
@@ -174,6 +176,7 @@ impl Kind {
             | Self::Figures
             | Self::HostsDiffer
             | Self::AskedAgain
+            | Self::Copied
             | Self::NoAnswer
             | Self::NotJudged => Weight::Doubtful,
             Self::WrongPrediction | Self::OpenPrediction | Self::OtherWall => Weight::Result,

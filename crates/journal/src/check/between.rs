@@ -1,10 +1,18 @@
-//! Pairs of entries: the same question asked twice, and a finding that the other result refutes.
+//! Pairs of entries: the same question asked twice, a finding that the other result refutes, and
+//! rows of figures that stand in both.
 
 use super::{Kind, Remark, remark};
 use crate::entry::Status;
 use crate::folder::EntryFolder;
 use crate::language::Truth;
 use crate::world::World;
+use std::collections::BTreeSet;
+
+/// Two tables with this many rows alike were not measured one by one: a row may be repeated to
+/// compare with it.
+const ROWS_MIN: usize = 3;
+/// A row of fewer figures may be alike by chance.
+const FIGURES_MIN: usize = 3;
 
 /// Remarks on pairs of entries. A pair is reported at the later entry, when either was selected.
 pub fn check(world: &World<'_>, all: &[EntryFolder], asked: &[&EntryFolder]) -> Vec<Remark> {
@@ -13,8 +21,11 @@ pub fn check(world: &World<'_>, all: &[EntryFolder], asked: &[&EntryFolder]) -> 
     for (at, later) in all.iter().enumerate() {
         for earlier in &all[..at] {
             let is_live = !replaces(earlier, later) && !replaces(later, earlier);
-            if !is_live || !(is_asked(later) || is_asked(earlier)) || !asks_the_same(earlier, later)
-            {
+            if !is_live || !(is_asked(later) || is_asked(earlier)) {
+                continue;
+            }
+            remarks.extend(copied(earlier, later));
+            if !asks_the_same(earlier, later) {
                 continue;
             }
             let about = format!("the question of '{}'", earlier.slug);
@@ -29,6 +40,30 @@ pub fn check(world: &World<'_>, all: &[EntryFolder], asked: &[&EntryFolder]) -> 
         }
     }
     remarks
+}
+
+/// Rows of figures that the notes of two entries have in common. A figure of our own results is a
+/// reference, so these are figures that others published.
+fn copied(earlier: &EntryFolder, later: &EntryFolder) -> Option<Remark> {
+    let (first, second) = (earlier.notes().ok()?, later.notes().ok()?);
+    let (first, second): (BTreeSet<_>, BTreeSet<_>) =
+        (rows(&first).collect(), rows(&second).collect());
+    let shared: Vec<&Vec<&str>> = first.intersection(&second).collect();
+    let example = shared.first().filter(|_| shared.len() >= ROWS_MIN)?.join(" | ");
+    let why = format!(
+        "{} rows of figures are in both, such as {example}; a table that was copied is no second \
+         measurement",
+        shared.len()
+    );
+    Some(remark(later, Kind::Copied, format!("a table of '{}'", earlier.slug), why))
+}
+
+/// The rows of the tables of a text that have at least [`FIGURES_MIN`] figures, cell by cell.
+fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    let in_tables = text.lines().filter_map(|line| line.trim().strip_prefix('|'));
+    let rows = in_tables.map(|row| row.trim_end_matches('|').split('|').map(str::trim).collect());
+    let is_figure = |cell: &&&str| cell.starts_with(|first: char| first.is_ascii_digit());
+    rows.filter(move |row: &Vec<&str>| row.iter().filter(is_figure).count() >= FIGURES_MIN)
 }
 
 /// Whether an entry is superseded, by this entry or by any other.

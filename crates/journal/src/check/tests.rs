@@ -188,6 +188,32 @@ fn hosts_of_added_runs_are_held_against_each_other() {
 }
 
 #[test]
+fn a_table_that_was_copied_is_told_at_the_later_entry() {
+    let of = |shared: usize, row: fn(usize) -> String| {
+        let folder = Folder::new("copied");
+        let journal = Journal::open_or_make(&folder.0).unwrap();
+        let table = |own: &str, rows: usize| -> String {
+            let rows = (0..rows).map(|at| format!("{}\n", row(at)));
+            format!("| conns | rate | p99 |\n|---|---|---|\n{own}\n{}", rows.collect::<String>())
+        };
+        for (name, own) in [("aaa", "| 1 | 2 | 3 |"), ("bbb", "| 4 | 5 | 6 |")] {
+            let made = entry(&journal, name, "", None);
+            fs::write(made.path.join("notes.md"), table(own, shared)).unwrap();
+        }
+        let remarks = remarks(&journal).into_iter().filter(|one| one.kind == Kind::Copied);
+        remarks.map(|one| (one.entry.unwrap().to_string(), one.why)).collect::<Vec<_>>()
+    };
+    let figures = |at: usize| format!("|  {at}k | 4.45M | 90.1 ms |");
+    let why = "3 rows of figures are in both, such as 0k | 4.45M | 90.1 ms; a table that was \
+               copied is no second measurement";
+    assert_eq!(of(3, figures), [("bbb".to_string(), why.to_string())]);
+    assert_eq!(of(2, figures), [], "rows may be repeated to compare with them");
+    assert_eq!(of(3, |_| "| 2k | 4.45M | 90.1 ms |".to_string()), [], "one row three times");
+    let references = |at: usize| format!("| {at} | {{{{cells.a.rate}}}} | {{{{cells.a.p99}}}} |");
+    assert_eq!(of(3, references), [], "figures of our own results");
+}
+
+#[test]
 fn the_same_hosts_in_any_number_do_not_differ() {
     let folder = Folder::new("hosts-many");
     let journal = Journal::open_or_make(&folder.0).unwrap();
