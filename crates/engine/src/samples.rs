@@ -12,8 +12,12 @@
 //!
 //! The bytes of HTTP/2 are no text, but its status comes with the first of them. So a response is
 //! followed when its header block says that it fails, one at a time, and kept as the text that
-//! HTTP/1.1 would have ([`Following`]). One that fails a check is followed from its start once such
-//! a kind was missed.
+//! HTTP/1.1 would have ([`Following`]), with the trailers in the head. One that fails a check is
+//! followed from its start once such a kind was missed.
+//!
+//! The status of a call comes with the last bytes of the response. Of the first call of a kind they
+//! are kept alone, unless it was followed: a call that fails has a message in them, and seldom a
+//! reply.
 //!
 //! Hot: for other responses only the test of [`Samples::is_following`] runs, when a response is in
 //! pieces, or for each piece of one of HTTP/2.
@@ -27,9 +31,15 @@ use model::tick::Tick;
 use wire::response::{Progress, Response};
 use wire::session::Witness;
 
+/// The empty line after a head.
+const END: &[u8] = b"\r\n";
+
 /// A response: its connection, and how many responses that connection had before; in HTTP/2 the
 /// place of its request instead.
 pub type Place = (SlotId, u64);
+
+/// Bytes that a followed body leaves for trailers.
+const TRAILERS_BYTES: usize = 1024;
 
 /// See the module.
 #[derive(Debug)]
@@ -40,11 +50,13 @@ pub struct Samples {
     is_following: bool,
     /// The response being followed.
     followed: Option<Place>,
+    /// What came of it says that it fails.
+    has_failed: bool,
     /// Its bytes so far, up to the limit, and how many there were.
     pieces: Vec<u8>,
     pieces_bytes: u64,
-    /// The text has come to the body.
-    is_in_body: bool,
+    /// Where in the text the body begins, once it has.
+    body: Option<usize>,
 }
 
 /// Sees a response of HTTP/2 as it arrives, and keeps its text if it is followed.
@@ -78,9 +90,10 @@ impl Samples {
             caught: Vec::with_capacity(CAUGHT_MAX),
             is_following: false,
             followed: None,
+            has_failed: false,
             pieces: Vec::with_capacity(CAUGHT_BYTES_MAX),
             pieces_bytes: 0,
-            is_in_body: false,
+            body: None,
         }
     }
 
@@ -121,24 +134,28 @@ impl Samples {
         self.followed = None;
         self.pieces.clear();
         self.pieces_bytes = 0;
-        self.is_in_body = false;
+        (self.has_failed, self.body) = (false, None);
     }
 
     /// A header block of a response came; `status` is what it says of the status.
     #[cold]
     fn spell(&mut self, place: Place, status: u16, block: &[u8]) {
-        let is_sought = self.is_following || self.is_wanted((status, None, None));
+        let has_failed = status >= 300 && self.is_sought(status);
         // Neither an interim response nor trailers that say nothing of it begin a response.
-        let may_begin = status >= 200 && is_sought;
-        let is_interim = (100..200).contains(&status);
-        if is_interim || self.followed.map_or(!may_begin, |followed| followed != place) {
+        let may_begin = match self.followed {
+            Some(followed) if followed == place => !(100..200).contains(&status),
+            // What is followed in case that it fails gives way.
+            Some(_) => has_failed && !self.has_failed,
+            None => has_failed || status >= 200 && self.is_following,
+        };
+        if !may_begin {
             return;
         }
-        self.followed = Some(place);
-        if self.is_in_body {
-            self.text(b"\r\n");
+        if self.followed != Some(place) {
+            self.forget();
         }
-        let pieces = &mut self.pieces;
+        (self.followed, self.has_failed) = (Some(place), self.has_failed || has_failed);
+        let (before, pieces) = (self.pieces.len(), &mut self.pieces);
         let mut put = |byte| {
             if pieces.len() < CAUGHT_BYTES_MAX {
                 pieces.push(byte);
@@ -149,20 +166,28 @@ impl Samples {
             let line: &[u8] = b"(fields that came earlier on the connection are not shown)\r\n";
             line.iter().for_each(|byte| put(*byte));
         }
+        if let Some(body) = &mut self.body {
+            // Trailers go to the end of the head, before its empty line.
+            self.pieces[*body - END.len()..].rotate_left(before - (*body - END.len()));
+            *body += self.pieces.len() - before;
+        }
     }
 
     /// A piece of the body of the followed response came.
     #[cold]
     fn text(&mut self, piece: &[u8]) {
-        if !std::mem::replace(&mut self.is_in_body, true) {
-            self.put(b"\r\n");
-        }
-        self.put(piece);
+        self.end_head();
+        let room = (CAUGHT_BYTES_MAX - TRAILERS_BYTES).saturating_sub(self.pieces.len());
+        self.pieces.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 
-    fn put(&mut self, text: &[u8]) {
-        let room = CAUGHT_BYTES_MAX - self.pieces.len();
-        self.pieces.extend_from_slice(&text[..text.len().min(room)]);
+    /// The followed response has no more than its body.
+    fn end_head(&mut self) {
+        if self.body.is_none() {
+            self.pieces.truncate(CAUGHT_BYTES_MAX - END.len());
+            self.pieces.extend_from_slice(END);
+            self.body = Some(self.pieces.len());
+        }
     }
 
     /// A response is over, or given up.
@@ -181,23 +206,23 @@ impl Samples {
         tick: &mut Tick,
         (place, at_ns): (Place, u64),
         (response, check): (Response, Option<Check>),
+        asked: u32,
     ) {
         let kind = (response.status, check, None);
-        // A sample has a status of HTTP, and the number of a call's stands for a name.
-        let has_none = CallStatus::of_number(response.status).is_some();
-        if has_none || !self.is_wanted(kind) || tick.caught.len() == tick.caught.capacity() {
+        if !self.is_wanted(kind) || tick.caught.len() == tick.caught.capacity() {
             return self.done(place);
         }
         if self.followed != Some(place) {
-            // What its status does not tell is followed from its start when it occurs again.
-            self.is_following |= check.is_some();
+            // What no block tells is followed from its start when it occurs again: a failed check,
+            // or a call without its message.
+            let is_call = CallStatus::of_number(response.status).is_some();
+            self.is_following |= check.is_some() || is_call;
             return;
         }
         self.is_following = false;
-        if !self.is_in_body {
-            self.put(b"\r\n");
-        }
+        self.end_head();
         let mut caught = Caught::new(kind, at_ns, response.bytes);
+        caught.asked = Some(asked);
         caught.append(&self.pieces);
         self.forget();
         self.caught.push(kind);
@@ -235,6 +260,13 @@ impl Samples {
         self.is_following = false;
         self.caught.push(kind);
         tick.caught.push(caught);
+    }
+
+    /// Whether the text of a response that fails is wanted, by what a block says of its status.
+    fn is_sought(&self, status: u16) -> bool {
+        // It is that of HTTP also for a call, if no other came.
+        let of_call = CallStatus::of_http(status).number();
+        [status, of_call].into_iter().all(|status| self.is_wanted((status, None, None)))
     }
 
     fn is_wanted(&self, kind: Kind) -> bool {
@@ -370,13 +402,13 @@ mod tests {
         hear(&mut samples, (3, 1), b"of another one");
         hear(&mut samples, (3, 0), b"bu");
         hear(&mut samples, (3, 0), b"sy");
-        samples.catch_text(&mut tick, ((3, 1), 10), (response(500), None));
-        samples.catch_text(&mut tick, ((3, 0), 20), (response(503), None));
+        samples.catch_text(&mut tick, ((3, 1), 10), (response(500), None), 7);
+        samples.catch_text(&mut tick, ((3, 0), 20), (response(503), None), 7);
         // The next of the kind that was missed, and a second one of the other.
         see(&mut samples, (4, 0), 503, &[]);
         samples.done((4, 0));
         see(&mut samples, (4, 1), 500, &[]);
-        samples.catch_text(&mut tick, ((4, 1), 30), (response(500), None));
+        samples.catch_text(&mut tick, ((4, 1), 30), (response(500), None), 7);
         let kept: Vec<_> = tick.caught.iter().map(|caught| caught.bytes()).collect();
         let text: &[u8] = b"HTTP/2 503\r\nretry-after: 5\r\n\r\nbusy";
         assert_eq!(kept, [text, b"HTTP/2 500\r\n\r\n"]);
@@ -388,14 +420,58 @@ mod tests {
         let (mut samples, mut tick) = (Samples::new(), tick());
         let failed = (response(200), Some(Check::Body));
         see(&mut samples, (3, 0), 200, &[]);
-        samples.catch_text(&mut tick, ((3, 0), 10), failed);
+        samples.catch_text(&mut tick, ((3, 0), 10), failed, 7);
         assert!(tick.caught.is_empty());
         see(&mut samples, (3, 1), 200, &[("x-a", "b")]);
         hear(&mut samples, (3, 1), b"wrong");
-        samples.catch_text(&mut tick, ((3, 1), 20), failed);
+        samples.catch_text(&mut tick, ((3, 1), 20), failed, 7);
         assert_eq!(tick.caught[0].bytes(), b"HTTP/2 200\r\nx-a: b\r\n\r\nwrong");
         see(&mut samples, (3, 0), 200, &[]);
         assert_eq!(samples.followed, None, "nothing is missed any more");
+    }
+
+    fn end(samples: &mut Samples, place: Place, fields: &[(&str, &str)], status: u16) {
+        let mut frame = Vec::new();
+        let (ends, form) = (Ends::Yes, Form::Whole);
+        say(&Said::Head { stream: 1, status: None, fields, ends, form }, &mut frame);
+        Following { samples, place }.block(status, &frame[9..]);
+    }
+
+    #[test]
+    fn of_the_first_call_that_fails_the_trailers_are_kept_and_of_one_that_is_followed_all() {
+        let (mut samples, mut tick) = (Samples::new(), tick());
+        let full = CallStatus::ResourceExhausted.number();
+        let trailers = [("grpc-status", "8"), ("grpc-message", "full")];
+        see(&mut samples, (3, 0), 200, &[("x-a", "b")]);
+        hear(&mut samples, (3, 0), b"a reply");
+        end(&mut samples, (3, 0), &trailers, full);
+        samples.catch_text(&mut tick, ((3, 0), 10), (response(full), None), 7);
+        // Trailers of a call without its message do not tell, so the next one is followed.
+        let lacks = (response(CallStatus::Internal.number()), None);
+        samples.catch_text(&mut tick, ((3, 1), 20), lacks, 7);
+        see(&mut samples, (3, 0), 200, &[("x-a", "b")]);
+        hear(&mut samples, (3, 0), &[b'x'; 2 * CAUGHT_BYTES_MAX]);
+        end(&mut samples, (3, 0), &[("grpc-status", "0"), ("x-sum", "1")], 0);
+        samples.catch_text(&mut tick, ((3, 0), 30), lacks, 9);
+        let kept: Vec<_> = tick.caught.iter().map(Caught::parts).collect();
+        assert_eq!(kept[0], (&b"grpc-status: 8\r\ngrpc-message: full"[..], Some(&b""[..])));
+        let head: &[u8] = b"HTTP/2 200\r\nx-a: b\r\ngrpc-status: 0\r\nx-sum: 1";
+        assert_eq!(kept[1].0, head);
+        let body = kept[1].1.unwrap();
+        assert!(body.len() > 2000 && body.iter().all(|byte| *byte == b'x'), "{}", body.len());
+        assert_eq!(tick.caught.iter().map(|one| one.asked).collect::<Vec<_>>(), [Some(7), Some(9)]);
+    }
+
+    #[test]
+    fn what_is_followed_in_case_that_it_fails_gives_way_to_what_fails() {
+        let (mut samples, mut tick) = (Samples::new(), tick());
+        samples.catch_text(&mut tick, ((3, 0), 10), (response(200), Some(Check::Body)), 7);
+        see(&mut samples, (3, 0), 200, &[]);
+        see(&mut samples, (3, 1), 503, &[]);
+        see(&mut samples, (3, 2), 500, &[]);
+        samples.catch_text(&mut tick, ((3, 1), 20), (response(503), None), 7);
+        let kept: Vec<_> = tick.caught.iter().map(|caught| caught.bytes()).collect();
+        assert_eq!(kept, [b"HTTP/2 503\r\n\r\n"]);
     }
 
     fn response(status: u16) -> Response {

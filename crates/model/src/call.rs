@@ -171,6 +171,20 @@ pub fn http_of(name: &str) -> Option<u16> {
     CallStatus::parse(name).map(CallStatus::as_http).or_else(|| name.parse().ok())
 }
 
+/// What `grpc-message` says, which has bytes as `%C3`.
+pub fn message(sent: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), sent.as_bytes());
+    while let Some((&first, after)) = rest.split_first() {
+        let is_coded = |digits: &&[u8]| first == b'%' && digits.iter().all(u8::is_ascii_hexdigit);
+        let digits = after.get(..2).filter(is_coded);
+        let coded = digits.and_then(|digits| str::from_utf8(digits).ok());
+        let coded = coded.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(coded.unwrap_or(first));
+        rest = if coded.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Whether a request is a call, by its content type.
 pub(crate) fn is_call(headers: &[(String, String)]) -> bool {
     let kind = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -213,6 +227,18 @@ mod tests {
         let counts = BTreeMap::from([(name(200), 3), (name(503), 1)]);
         assert_eq!(Spoken::Http.told(counts.clone()), counts);
         assert_eq!((http_of("404"), http_of("closed")), (Some(404), None));
+    }
+
+    #[test]
+    fn a_message_is_read_as_it_was_meant() {
+        for (sent, meant) in [
+            ("no more, 100%25 used", "no more, 100% used"),
+            ("se%C3%B1or%", "señor%"),
+            ("%zz %+1 %", "%zz %+1 %"),
+            ("%FF", "\u{fffd}"),
+        ] {
+            assert_eq!(message(sent), meant);
+        }
     }
 
     #[test]

@@ -469,6 +469,9 @@ pub struct Trial {
     pub runtime: Option<std::net::SocketAddr>,
     /// Whether samples of responses have bodies.
     pub sample_bodies: Bodies,
+    /// The set of descriptors with which samples of calls are read. No record keeps it.
+    #[serde(skip)]
+    pub descriptors: Vec<u8>,
     /// Where profiles of the server come from, if requested.
     pub profile: Option<ProfileChoice>,
     /// Further evidence about the server, in a visit of its own.
@@ -527,6 +530,7 @@ impl Trial {
             profile: None,
             evidence: None,
             sample_bodies: Bodies::Dropped,
+            descriptors: Vec::new(),
             expect: None,
             search: None,
             tls: None,

@@ -5,6 +5,7 @@
 //! the body, with secrets masked.
 //! Never: a good response.
 
+use crate::call::CallStatus;
 use crate::check::Check;
 use crate::fault::Fault;
 use crate::secret;
@@ -37,6 +38,8 @@ pub struct Caught {
     pub total_bytes: u64,
     /// With a fault: the announced length of the body of which `total_bytes` had come.
     pub body_bytes: Option<u64>,
+    /// Where on the tape its request lies, if that is known.
+    pub asked: Option<u32>,
     bytes: [u8; CAUGHT_BYTES_MAX],
     length: usize,
 }
@@ -44,8 +47,8 @@ pub struct Caught {
 impl Caught {
     /// A response with none of its bytes yet.
     pub fn new((status, check, fault): Kind, at_ns: u64, total_bytes: u64) -> Self {
-        let (body_bytes, bytes) = (None, [0; CAUGHT_BYTES_MAX]);
-        Self { status, check, fault, at_ns, total_bytes, body_bytes, bytes, length: 0 }
+        let (body_bytes, asked, bytes) = (None, None, [0; CAUGHT_BYTES_MAX]);
+        Self { status, check, fault, at_ns, total_bytes, body_bytes, asked, bytes, length: 0 }
     }
 
     /// What makes it the same kind as another.
@@ -64,13 +67,26 @@ impl Caught {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
+
+    /// The head of the response, and its body if that was kept. All is the head of what is none.
+    pub fn parts(&self) -> (&[u8], Option<&[u8]>) {
+        let bytes = self.bytes();
+        let is_whole = self.fault.is_none();
+        match bytes.windows(4).position(|window| is_whole && window == b"\r\n\r\n") {
+            Some(end) => (&bytes[..end], Some(&bytes[end + 4..])),
+            None => (bytes, None),
+        }
+    }
 }
 
 /// What a record keeps of the first response of a kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseSample {
-    /// Status code; 0 when it was not read.
+    /// Status code of HTTP; 0 when it was not read.
     pub status: u16,
+    /// What the call was and how it ended, if the request was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallSample>,
     /// The check that failed; absent when the status or a fault is the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
@@ -90,6 +106,26 @@ pub struct ResponseSample {
     pub body_bytes: Option<u64>,
 }
 
+/// What a record keeps of a call beside the head and the trailers of its response, which are the
+/// head of the sample.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallSample {
+    /// Service and method.
+    pub method: String,
+    /// Name of its status.
+    pub status: String,
+    /// What the server said about it (`grpc-message`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The messages of the request as JSON, with `--sample-failures` and `--keep-requests`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Vec<String>>,
+    /// The messages of the reply as JSON, with `--sample-failures`; empty when there was none.
+    /// Absent when they were gone by the time the status was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Vec<String>>,
+}
+
 /// Whether bodies of failed responses are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -99,19 +135,22 @@ pub enum Bodies {
     Dropped,
     /// Up to [`BODY_BYTES_MAX`] bytes of each.
     Kept,
+    /// Also those of the requests, where these are calls.
+    KeptWithRequests,
 }
 
 impl ResponseSample {
     /// Reads what was caught.
     pub fn of(caught: &Caught, bodies: Bodies) -> Self {
-        let bytes = caught.bytes();
-        let is_whole = caught.fault.is_none();
-        let end = bytes.windows(4).position(|window| is_whole && window == b"\r\n\r\n");
-        let head = &bytes[..end.unwrap_or(bytes.len())];
-        let body = end.map(|end| &bytes[end + 4..]).filter(|_| bodies == Bodies::Kept);
+        let (head, body) = caught.parts();
+        let body = body.filter(|_| bodies != Bodies::Dropped);
         let kept = |body: &[u8]| secret::text(&decoded(&body[..body.len().min(BODY_BYTES_MAX)]));
         Self {
-            status: caught.status,
+            status: match CallStatus::of_number(caught.status) {
+                Some(_) => status_of(head),
+                None => caught.status,
+            },
+            call: None,
             check: caught.check.map(|check| check.name().to_string()),
             fault: caught.fault,
             head: match head {
@@ -126,10 +165,16 @@ impl ResponseSample {
 
     /// The value of a header, if the response had it.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let named = self.head.iter().skip(1).filter_map(|line| line.split_once(':'));
+        let named = self.head.iter().filter_map(|line| line.split_once(':'));
         let mut found = named.filter(|(other, _)| other.trim().eq_ignore_ascii_case(name));
         found.next().map(|(_, value)| value.trim())
     }
+}
+
+/// The status of a head of HTTP/2; 0 when only trailers were kept.
+fn status_of(head: &[u8]) -> u16 {
+    let code = head.strip_prefix(b"HTTP/2 ").and_then(|rest| rest.get(..3));
+    code.and_then(|code| str::from_utf8(code).ok()?.parse().ok()).unwrap_or(0)
 }
 
 fn decoded(bytes: &[u8]) -> String {

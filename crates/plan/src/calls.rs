@@ -160,20 +160,20 @@ fn timeout(ns: u64) -> String {
 }
 
 /// Puts messages in the place of the JSON of requests, and numbers of fields into the checks of
-/// their replies.
+/// their replies. Returns the descriptors with which samples of calls are read, if they are.
 pub fn encode(
     (requests, targets): (&mut [Request], &mut [MixTarget]),
     options: &Options,
     reach: Reach<'_>,
     machine: &dyn Machine,
-) -> Result<(), Refusal> {
+) -> Result<Vec<u8>, Refusal> {
     let mut symbols: Vec<String> =
         requests.iter().filter_map(|request| service(&request.path)).collect();
     symbols.sort();
     symbols.dedup();
     let headers = metadata(options, machine)?;
     let reach = Reach { headers, symbols, ..reach };
-    let Some(schema) = schema(&options.schema, &reach, machine)? else { return Ok(()) };
+    let Some(schema) = schema(&options.schema, &reach, machine)? else { return Ok(Vec::new()) };
     let mut methods: BTreeMap<String, Method> = BTreeMap::new();
     for request in requests {
         let path = request.path.clone();
@@ -194,7 +194,7 @@ pub fn encode(
             checks.fields = fields.map_err(|why| wrong(format!("--check-json: {why}")))?;
         }
     }
-    Ok(())
+    Ok(if options.sample_failures { schema.to_set() } else { Vec::new() })
 }
 
 /// The service of a path.

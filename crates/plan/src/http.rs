@@ -65,11 +65,6 @@ fn obstacle(options: &Options, url: &Url, shape: &Shape) -> Option<(&'static str
             "requests that are sent again are",
             "leave --retry-unprocessed out",
         ),
-        (
-            options.sample_failures && url.scheme.is_grpc(),
-            "the text of failed calls is",
-            "leave --sample-failures out",
-        ),
     ];
     rules.into_iter().find(|(is, ..)| *is).map(|(_, what, way_out)| (what, way_out))
 }

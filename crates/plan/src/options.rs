@@ -112,7 +112,8 @@ pub struct Options {
     #[arg(long)]
     pub keep_requests: bool,
 
-    /// Keep up to 1 KiB of the body with the first failed response of each kind
+    /// Keep up to 1 KiB of the body with the first failed response of each kind; for gRPC the
+    /// messages of the reply as JSON, and with --keep-requests also those of the request
     #[arg(long)]
     pub sample_failures: bool,
 

@@ -60,10 +60,11 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
     let tls = options.secure.tls_for(&url, machine)?;
     let proxy = options.secure.proxy_for(&url);
     let way = way(options, &url, driver, &shape.levels, machine)?;
+    let mut descriptors = Vec::new();
     if url.scheme.is_grpc() {
         let near = (&*way.addresses, &*url.authority);
         let reach = Reach::of(near, (tls.as_ref(), proxy.as_ref()), options.timeout.0);
-        calls::encode((&mut requests, &mut targets), options, reach, machine)?;
+        descriptors = calls::encode((&mut requests, &mut targets), options, reach, machine)?;
     }
     let server = match (&options.server_pid, options.probe.choice(machine)?) {
         (Some(pid), _) => ServerProcess::Pid(pid.0),
@@ -91,7 +92,8 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         server,
         links: links(&options.links, &way.addresses)?,
         runtime: options.runtime.as_ref().map(|at| at.0),
-        sample_bodies: if options.sample_failures { Bodies::Kept } else { Bodies::Dropped },
+        sample_bodies: sample_bodies(options),
+        descriptors,
         profile: profile(options, &shape)?,
         evidence,
         levels: shape.levels,
@@ -117,6 +119,14 @@ fn manner(options: &Options, url: &Url, shape: &Shape) -> Result<Manner, Usage> 
         http: http::choice(options, url, shape)?,
         window: http::window(options, url, shape)?,
     })
+}
+
+fn sample_bodies(options: &Options) -> Bodies {
+    match (options.sample_failures, options.keep_requests) {
+        (false, _) => Bodies::Dropped,
+        (true, false) => Bodies::Kept,
+        (true, true) => Bodies::KeptWithRequests,
+    }
 }
 
 /// Which requests are sent again.

@@ -1,10 +1,10 @@
 //! What a server of gRPC can be asked: its services, methods and messages.
 //!
 //! What this room is for: reading schemas, from `.proto` files, from sets of descriptors and from a
-//! server that describes itself; turning JSON into the messages of a method, or into the fields
-//! that its replies must have; and telling what there is.
-//! In: files and names, replies of a server, JSON. Out: a set of descriptors, messages with their
-//! prefix, numbers of fields, text and documents.
+//! server that describes itself; turning JSON into the messages of a method and back, or into the
+//! fields that its replies must have; and telling what there is.
+//! In: files and names, replies of a server, JSON, messages. Out: a set of descriptors, messages
+//! with their prefix, JSON, numbers of fields, text and documents.
 //! Never: a connection; who has one passes the replies on.
 
 mod example;
@@ -12,6 +12,7 @@ mod fields;
 mod message;
 mod near;
 mod reflection;
+mod show;
 mod sources;
 mod tell;
 
@@ -42,6 +43,11 @@ impl Schema {
     pub fn of_set(set: &[u8]) -> Result<Self, String> {
         let pool = DescriptorPool::decode(set).map_err(|error| one_line(&error))?;
         Ok(Self { pool })
+    }
+
+    /// A set of descriptors with all of it.
+    pub fn to_set(&self) -> Vec<u8> {
+        self.pool.encode_to_vec()
     }
 
     fn services(&self) -> impl Iterator<Item = ServiceDescriptor> {
@@ -108,6 +114,16 @@ impl Method {
     /// The fields that a reply must have according to JSON; what is wrong with the JSON otherwise.
     pub fn fields(&self, json: &[u8]) -> Result<Vec<Field>, String> {
         fields::of(&self.descriptor.output(), json)
+    }
+
+    /// The messages of a request as JSON, in at most so many bytes.
+    pub fn show_request(&self, body: &[u8], room: usize) -> Vec<String> {
+        show::shown(&self.descriptor.input(), body, room)
+    }
+
+    /// The messages of a reply as JSON, in at most so many bytes.
+    pub fn show_reply(&self, body: &[u8], room: usize) -> Vec<String> {
+        show::shown(&self.descriptor.output(), body, room)
     }
 
     /// What it takes, as JSON.

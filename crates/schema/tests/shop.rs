@@ -51,6 +51,27 @@ fn json_becomes_a_message_with_its_prefix() {
     assert!(echo.messages(echo.example().as_bytes()).is_ok(), "{}", echo.example());
 }
 
+#[test]
+fn messages_are_shown_as_json_as_far_as_there_is_room() {
+    let talk = shop().method("/shop.Catalog/Talk").unwrap();
+    let json = "[{\"id\":1,\"colour\":\"RED\"},{},{\"name\":\"\u{e9}\u{202e}\"}]";
+    let body = talk.messages(json.as_bytes()).unwrap();
+    let all = ["{\"id\":\"1\",\"colour\":\"RED\"}", "{}", "{\"name\":\"\u{e9}\u{202e}\"}"];
+    assert_eq!(talk.show_request(&body, 1000), all);
+    assert_eq!(talk.show_reply(&[], 1000), [""; 0]);
+    // In the middle of a character, and between two messages.
+    assert_eq!(talk.show_reply(&body[9..], 12), ["{}", "{\"name\":\".."]);
+    assert_eq!(talk.show_request(&body, 25), [all[0], ".."]);
+    // What did not come, is no such message, or is compressed.
+    assert_eq!(talk.show_reply(&body[..body.len() - 1], 1000)[2], "{}..");
+    assert_eq!(talk.show_reply(&body[..3], 1000), [".."]);
+    let wrong = talk.show_reply(&framed(&[0x0f]), 1000);
+    assert_eq!(wrong, ["1 bytes that are no shop.Item"]);
+    assert_eq!(talk.show_reply(&[1, 0, 0, 0, 1, 7], 1000), ["a compressed message"]);
+    let set = Schema::of_set(&shop().to_set()).unwrap();
+    assert_eq!(set.method("/shop.Catalog/Talk").unwrap().show_request(&body, 1000), all);
+}
+
 /// A method that streams its requests takes a list; what is no list is one message.
 #[test]
 fn a_list_becomes_messages_each_with_its_prefix() {

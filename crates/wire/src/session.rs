@@ -211,8 +211,8 @@ pub trait Witness {
     #[inline]
     fn head(&mut self, _status: u16) {}
 
-    /// A header block of the current response, as it was encoded, where the protocol has such; its
-    /// status is 0 for trailers.
+    /// A header block of the current response, as it was encoded, where the protocol has such. Its
+    /// status is 0 for trailers; if it says that a call failed, the number of that status.
     #[inline]
     fn block(&mut self, _status: u16, _block: &[u8]) {}
 

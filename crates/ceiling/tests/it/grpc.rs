@@ -48,6 +48,57 @@ fn calls_are_counted_by_status_as_the_server_counts_them() {
     }
 }
 
+/// The one sample of a load of which no call is good.
+fn sample(arguments: &[&str]) -> Value {
+    let said = run(&[&["load"], arguments, &["-t", "1", "--warmup", "0", "--json"]].concat());
+    let samples = said.record()["points"][0]["samples"].as_array().unwrap().clone();
+    assert_eq!(samples.len(), 1, "{samples:?}");
+    samples[0].clone()
+}
+
+/// The first of each kind: what the server says of a status, and messages when they are asked for.
+#[test]
+fn a_failed_call_is_kept_with_what_the_server_says() {
+    let (words, shown) = ("no \u{202e}more\u{7}", "no \\u{202e}more\\u{7}");
+    let message = json!({ "code": 8, "words": words }).to_string();
+    let fails = ["-b", &message, "-n", "60", "-c", "2", "-p", "4"];
+    for driver in drivers() {
+        let _turn = turn();
+        let server = Server::start("target-grpc", &[]);
+        let url = url(&server, "/shop.Catalog/Fail");
+        let sample =
+            |more: &[&str]| sample(&[&[&*url, "--driver", driver], &fails[..], more].concat());
+        let call = json!({
+            "method": "shop.Catalog/Fail", "status": "RESOURCE_EXHAUSTED", "message": words,
+        });
+        let (plain, asked) = (sample(&[]), sample(&["--sample-failures", "--keep-requests"]));
+        assert_eq!(plain["call"], call, "{driver}: {plain}");
+        assert!(plain["head"].to_string().contains("\"grpc-status: 8\""), "{driver}: {plain}");
+        let request = json!([json!({ "code": 8, "words": words }).to_string()]);
+        assert_eq!(asked["call"]["request"], request, "{driver}: {asked}");
+        assert_eq!(asked["call"]["reply"], json!([]), "{driver}: {asked}");
+        let said = run(&[&["load", &url, "-vv"], &fails[..]].concat());
+        let said = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let hint = format!("With RESOURCE_EXHAUSTED the server says: '{shown}'.");
+        assert!(said.contains(&hint), "{driver}: {said}");
+    }
+}
+
+/// A reply that lacks what it must have is kept from the next call on, which is followed.
+#[test]
+fn a_reply_that_fails_its_check_is_kept_as_json() {
+    let _turn = turn();
+    let server = Server::start("target-grpc", &[]);
+    let url = url(&server, "/shop.Catalog/Echo");
+    let check = ["-b", "{\"id\": 7, \"name\": \"n\"}", "--check-json", "{\"id\": 8}"];
+    let sizes = ["-n", "60", "-c", "1", "-p", "4", "--sample-failures"];
+    let sample = sample(&[&[&*url], &check[..], &sizes].concat());
+    assert_eq!(sample["check"], "json");
+    let reply = json!(["{\"id\":\"7\",\"name\":\"n\"}"]);
+    let call = json!({ "method": "shop.Catalog/Echo", "status": "OK", "reply": reply });
+    assert_eq!(sample["call"], call);
+}
+
 /// The schema and the calls go through the same kind of connection.
 #[test]
 fn calls_go_through_tls() {

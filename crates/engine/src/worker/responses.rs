@@ -448,10 +448,11 @@ impl<S: Session> Books<'_, S> {
         };
         if fate != Fate::Good || response.status >= 300 {
             let at = (sampled(place, request), at_ns);
+            let what = (response, check);
             // The bytes of a session that writes are frames, which are no text to show.
             match S::WRITES && !S::FILLS {
-                true => self.samples.catch_text(self.tick, at, (response, check)),
-                false => self.samples.catch(self.tick, at, (response, check), read),
+                true => self.samples.catch_text(self.tick, at, what, batch.position),
+                false => self.samples.catch(self.tick, at, what, read),
             }
         }
         if fate == Fate::Good {

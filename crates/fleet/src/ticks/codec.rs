@@ -230,6 +230,8 @@ fn put_caught(writer: &mut Writer, caught: &Caught) {
     writer.number(caught.total_bytes);
     writer.byte(u8::from(caught.body_bytes.is_some()));
     caught.body_bytes.into_iter().for_each(|bytes| writer.number(bytes));
+    writer.byte(u8::from(caught.asked.is_some()));
+    caught.asked.into_iter().for_each(|asked| writer.number(u64::from(asked)));
     writer.bytes(caught.bytes());
 }
 
@@ -243,6 +245,11 @@ fn take_caught(reader: &mut Reader<'_>) -> Result<Caught, Malformed> {
     caught.body_bytes = match reader.byte()? {
         0 => None,
         1 => Some(reader.number()?),
+        _ => return Err(Malformed::Range("a mark")),
+    };
+    caught.asked = match reader.byte()? {
+        0 => None,
+        1 => Some(reader.up_to(u64::from(u32::MAX), "a place")? as u32),
         _ => return Err(Malformed::Range("a mark")),
     };
     caught.append(reader.bytes(CAUGHT_BYTES_MAX, "a response")?);

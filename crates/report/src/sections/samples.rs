@@ -1,11 +1,11 @@
 //! The first response of each kind of failure, the first redirect, and the first lines of what was
-//! no response, verbatim.
+//! no response, verbatim; of calls their messages as JSON.
 
 use crate::page::{Block, List};
 use crate::wording::{plural, point_phrase};
 use model::fault::Fault;
 use model::run::{Point, Run};
-use model::sample::ResponseSample;
+use model::sample::{CallSample, ResponseSample};
 
 /// Each sample with what to do about it.
 pub fn samples(run: &Run) -> Vec<Block> {
@@ -18,7 +18,11 @@ pub fn samples(run: &Run) -> Vec<Block> {
                 let connections = plural(connections.unwrap_or(1), "connection");
                 format!("{connections} given up: the server {}. The first", fault.words())
             }
-            (None, None) => format!("The first with status {}", sample.status),
+            (None, None) => format!("The first with status {}", status(sample)),
+        };
+        let failed = match &sample.call {
+            Some(call) => format!("{failed}: {}", call.method),
+            None => failed,
         };
         let hint = hint(sample).map_or(String::new(), |hint| format!(" {hint}"));
         let at = point_phrase(point);
@@ -27,6 +31,7 @@ pub fn samples(run: &Run) -> Vec<Block> {
             None => format!("{failed}, {at}, {} bytes.{hint}", sample.bytes),
         };
         let mut items = sample.head.clone();
+        items.extend(sample.call.iter().flat_map(messages));
         items.extend(sample.body.iter().flat_map(|body| body.lines()).map(str::to_string));
         blocks.push(Block::List(List { lead, items }));
     }
@@ -39,7 +44,7 @@ fn first_of_each(run: &Run) -> Vec<(&Point, &ResponseSample)> {
     for point in &run.record.points {
         for sample in &point.samples {
             let is_alike = |(_, other): &(&Point, &ResponseSample)| {
-                let kind = |one: &ResponseSample| (one.status, one.check.clone(), one.fault);
+                let kind = |one: &ResponseSample| (status(one), one.check.clone(), one.fault);
                 kind(other) == kind(sample)
             };
             if !first.iter().any(is_alike) {
@@ -48,6 +53,24 @@ fn first_of_each(run: &Run) -> Vec<(&Point, &ResponseSample)> {
         }
     }
     first
+}
+
+/// Its status as tables have it.
+pub(crate) fn status(sample: &ResponseSample) -> String {
+    let of_call = sample.call.as_ref().map(|call| call.status.clone());
+    of_call.unwrap_or_else(|| sample.status.to_string())
+}
+
+/// The messages of a call, as far as they were kept.
+fn messages(call: &CallSample) -> Vec<String> {
+    let all = [("Request", &call.request), ("Reply", &call.reply)];
+    let lines = all.into_iter().flat_map(|(which, messages)| {
+        let none = messages.as_ref().filter(|messages| messages.is_empty());
+        let none = none.map(|_| format!("{which}: no message"));
+        let some = messages.iter().flatten().map(move |message| format!("{which}: {message}"));
+        none.into_iter().chain(some)
+    });
+    lines.collect()
 }
 
 /// What the user can do about a status, where there is something to do.
@@ -60,6 +83,10 @@ pub(crate) fn hint(sample: &ResponseSample) -> Option<String> {
         let shown = sample.head.iter().map(|line| format!(": '{line}'"));
         let shown = shown.chain((!came.is_empty()).then_some(came)).next().unwrap_or_default();
         return Some(format!("The server {}{shown}; {}.", fault.words(), fault.advice()));
+    }
+    if let Some(call) = &sample.call {
+        let said = call.message.as_ref().filter(|said| !said.is_empty())?;
+        return Some(format!("With {} the server says: '{said}'.", call.status));
     }
     let header = |name| sample.header(name);
     let hint = match sample.status {
@@ -114,6 +141,7 @@ mod tests {
     fn run() -> Run {
         let sample = |status: u16, line: &str, header: &str| ResponseSample {
             status,
+            call: None,
             check: None,
             fault: None,
             head: vec![line.to_string(), header.to_string()],

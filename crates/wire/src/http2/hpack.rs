@@ -51,6 +51,17 @@ pub(super) struct Fields {
     pub is_malformed: bool,
 }
 
+impl Fields {
+    /// What they say of how the response ends.
+    #[inline]
+    pub fn ending(&self) -> u16 {
+        match self.call {
+            None | Some(CallStatus::Ok) => self.status,
+            Some(failed) => failed.number(),
+        }
+    }
+}
+
 /// A name, as far as it matters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Name {

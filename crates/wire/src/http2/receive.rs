@@ -358,12 +358,12 @@ impl Http2 {
             (incoming.frame, incoming.left) = (None, 0);
             let block = fragment(frame, payload)?;
             let fields = self.decoder.read(part, block)?;
-            witness.block(fields.status, block);
+            witness.block(fields.ending(), block);
             return Ok(Some(fields));
         }
         let fields = self.take_block_slowly(frame, part, input)?;
         if let Some(fields) = &fields {
-            witness.block(fields.status, &self.incoming.block);
+            witness.block(fields.ending(), &self.incoming.block);
         }
         Ok(fields)
     }

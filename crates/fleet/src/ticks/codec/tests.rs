@@ -49,6 +49,7 @@ pub fn filled(seed: u64, largest: u64) -> Tick {
     for _ in 0..random.between(0, 3) {
         let mut caught =
             Caught::new((503, Some(Check::ALL[1]), None), random.between(0, 1 << 50), 12_345);
+        caught.asked = Some(random.between(0, 1 << 32) as u32);
         caught.append(b"HTTP/1.1 503 Sorry\r\n\r\n");
         tick.caught.push(caught);
     }
@@ -70,7 +71,7 @@ pub fn filled(seed: u64, largest: u64) -> Tick {
 /// All comparable parts of a tick.
 fn shown(tick: &SparseTick) -> String {
     let caught: Vec<_> =
-        tick.caught.iter().map(|one| (one.status, one.at_ns, one.bytes())).collect();
+        tick.caught.iter().map(|one| (one.status, one.at_ns, one.asked, one.bytes())).collect();
     let SparseTick { load, phase, begin_ns, end_ns, last, fate_ns, .. } = tick;
     format!(
         "{:?}",

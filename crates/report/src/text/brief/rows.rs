@@ -321,7 +321,7 @@ fn hint(run: &Run, point: &Point) -> Option<String> {
     let hint_of = |(status, _): (String, u64)| {
         let is_it = |sample: &&ResponseSample| {
             let is_whole = sample.check.is_none() && sample.fault.is_none();
-            is_whole && sample.status.to_string() == status
+            is_whole && samples::status(sample) == status
         };
         // An error status that a check asks for is what was expected; a flow says which redirects
         // are followed.
