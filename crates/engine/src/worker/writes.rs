@@ -226,6 +226,10 @@ impl<D: Driver, S: Session> Worker<D, S> {
         // What holds no request is never answered.
         let ahead = ahead.unwrap_or(Ahead::Unanswered);
         state.sending = self.driver.send_outbox(slot, ahead) == Sending::Underway;
+        if state.sending {
+            // Requests that are due go elsewhere until the outbox may change again.
+            self.places.remove(slot);
+        }
     }
 
     /// Tells the peer why its connection is given up, which is closed next.

@@ -105,6 +105,8 @@ struct Open {
 struct Line {
     peer: Peer,
     outbox: Vec<u8>,
+    /// A send is under way.
+    is_sending: bool,
     open: BTreeMap<u32, Open>,
     /// Limit and window that the client has acknowledged, then those that it has not.
     announced: VecDeque<(u32, u32)>,
@@ -595,7 +597,9 @@ impl Driver for Streams {
     }
 
     fn outbox(&mut self, slot: SlotId) -> &mut Vec<u8> {
-        &mut self.line(slot).outbox
+        let line = self.line(slot);
+        assert!(!line.is_sending, "the kernel reads the outbox of slot {slot}");
+        &mut line.outbox
     }
 
     fn send_outbox(&mut self, slot: SlotId, _ahead: Ahead) -> Sending {
@@ -605,6 +609,7 @@ impl Driver for Streams {
             let later_ns = self.agenda.now_ns + self.agenda.between(1_000, 2_000_000);
             let rest = bytes.split_off(self.agenda.between(0, bytes.len() as u64) as usize);
             self.take(slot, &bytes);
+            self.line(slot).is_sending = true;
             self.agenda.arrange(later_ns, slot, Happening::SendTaken(rest));
             return Sending::Underway;
         }
@@ -619,7 +624,9 @@ impl Driver for Streams {
 
     fn close(&mut self, slot: SlotId) {
         self.agenda.close(slot);
-        self.line(slot).outbox.clear();
+        let line = self.line(slot);
+        line.outbox.clear();
+        line.is_sending = false;
     }
 
     fn wait(&mut self, _now_ns: u64, until_ns: u64) -> u64 {
@@ -641,6 +648,7 @@ impl Driver for Streams {
                 }
                 Happening::SendTaken(rest) => {
                     self.take(slot, &rest);
+                    self.line(slot).is_sending = false;
                     return Some(Event::Sent { slot, at_ns });
                 }
                 Happening::Part(stream) => self.part(slot, stream),
