@@ -313,7 +313,7 @@ fn run_member(
         DriverKind::Uring => place.carry(Uring::new(job, slots)),
         DriverKind::Epoll => place.carry(Epoll::new(job, slots)),
         // Without sockets there is nothing to encrypt.
-        DriverKind::Null if job.http == HttpVersion::Two => place.run(NullStreams::new(slots)),
+        DriverKind::Null if job.http == HttpVersion::Two => place.run(NullStreams::new(job, slots)),
         DriverKind::Null => place.run(Null::new(job, slots)),
         DriverKind::Sim => drop(ready.send(Err(StartError::NotLive))),
     }

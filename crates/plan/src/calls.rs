@@ -4,12 +4,13 @@ use crate::auth;
 use crate::endpoints::WayOptions;
 use crate::machine::Machine;
 use crate::mix::{self, Recipe};
-use crate::options::Options;
+use crate::options::{DriverChoice, Options};
 use crate::secure::Secure;
 use crate::url::Url;
 use crate::usage::{Refusal, Usage};
 use crate::values::{Header, ProtoFile, ProtoFolder, ProtosetFile, ServerText, Time};
 use clap::Args;
+use model::call::Replies;
 use model::load::{MixTarget, Request};
 use model::route::Address;
 use model::tls::{ProxyChoice, TlsChoice};
@@ -175,7 +176,7 @@ pub fn encode(
     let reach = Reach { headers, symbols, ..reach };
     let Some(schema) = schema(&options.schema, &reach, machine)? else { return Ok(Vec::new()) };
     let mut methods: BTreeMap<String, Method> = BTreeMap::new();
-    for request in requests {
+    for request in &mut *requests {
         let path = request.path.clone();
         let wrong = |why: String| Refusal::Usage(Usage(why));
         if !methods.contains_key(&path) {
@@ -194,7 +195,22 @@ pub fn encode(
             checks.fields = fields.map_err(|why| wrong(format!("--check-json: {why}")))?;
         }
     }
+    if options.driver == DriverChoice::Null {
+        one_kind(requests)?;
+    }
     Ok(if options.sample_failures { schema.to_set() } else { Vec::new() })
+}
+
+/// Refuses conversations beside other calls, which the null driver does not tell apart.
+fn one_kind(requests: &[Request]) -> Result<(), Usage> {
+    let is_talk = |request: &&Request| request.replies == Replies::Each && !request.body.is_empty();
+    let talks = requests.iter().filter(is_talk).count();
+    if talks == 0 || talks == requests.len() {
+        return Ok(());
+    }
+    Err("--driver null answers conversations or other calls, and the mix has both; for example a \
+         mix of conversations alone"
+        .into())
 }
 
 /// The service of a path.

@@ -29,7 +29,7 @@ mod streams;
 
 pub use self::encode::Scheme;
 pub(crate) use self::encode::{Nth, Shared};
-pub use self::serve::{Asked, Echo, Ends, Form, Peer, Said, respond, say};
+pub use self::serve::{Asked, Echo, Ends, Form, Heard, Peer, Said, respond, say};
 pub use self::spell::spell;
 
 use self::frame::{FrameHead, HEAD_BYTES, PREFACE, WINDOW_INITIAL, WINDOW_MAX, code, flag, kind};

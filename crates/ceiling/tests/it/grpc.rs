@@ -99,6 +99,37 @@ fn a_reply_that_fails_its_check_is_kept_as_json() {
     assert_eq!(sample["call"], call);
 }
 
+/// More bytes than the windows of HTTP/2 begin with, and messages of more than one frame.
+#[test]
+fn without_a_server_every_call_is_good() {
+    let _turn = turn();
+    let proto = fixture("shop.proto");
+    let null = ["--driver", "null", "--proto", &proto, "-c", "2", "-p", "8"];
+    let long = json!([{ "id": 1 }, { "name": "x".repeat(40_000) }, {}]).to_string();
+    for (method, message, calls, replies) in [
+        ("Read", "{\"id\":7}", 20_000, None),
+        ("Watch", "{}", 20_000, Some(20_000)),
+        ("Collect", "[{\"id\":1},{\"id\":2}]", 20_000, None),
+        ("Talk", &long, 1_000, Some(3_000)),
+    ] {
+        let url = format!("grpc://null/shop.Catalog/{method}");
+        let sizes = ["-b", message, "-n", &calls.to_string()];
+        let record = load(&[&[&*url], &null[..], &sizes].concat());
+        let point = &record["points"][0];
+        assert_eq!(point["status_codes"], json!({ "OK": calls }), "{method}: {point}");
+        assert_eq!(point["messages"]["received"].as_u64(), replies, "{method}: {point}");
+    }
+    let folder = Folder::new("grpc-null");
+    let file = folder.file("mix.jsonl");
+    let target = |method: &str, message: &str| {
+        json!({ "url": format!("/shop.Catalog/{method}"), "body_text": message }).to_string()
+    };
+    std::fs::write(&file, [target("Talk", "[{}]"), target("Read", "{}")].join("\n")).unwrap();
+    let mixed = run(&[&["load", "grpc://null", "-i", &file], &null[..]].concat());
+    assert_eq!(mixed.code, 2, "{}", mixed.stderr);
+    assert!(mixed.stderr.contains("conversations or other calls"), "{}", mixed.stderr);
+}
+
 /// The schema and the calls go through the same kind of connection.
 #[test]
 fn calls_go_through_tls() {

@@ -229,6 +229,18 @@ fn a_connection_ends_after_its_streams() {
     }
 }
 
+/// Its bodies are larger than the windows that HTTP/2 begins with.
+#[test]
+fn without_a_server_bodies_are_taken_whole() {
+    let _turn = turn();
+    let body = "x".repeat(50_000);
+    let sizes = ["--driver", "null", "--http", "2", "-b", &body, "-n", "2000", "-c", "2"];
+    let record = load(&[&["http://null/"], &sizes[..]].concat());
+    let point = &record["points"][0];
+    assert_eq!(point["status_codes"], serde_json::json!({ "200": 2000 }), "{point}");
+    assert_eq!(count(&point["connections"]["streams"], "/held_requests"), 0, "{point}");
+}
+
 /// Another implementation sends no more than our window allows, and goes on when it opens.
 #[test]
 fn replies_longer_than_the_window_arrive_and_are_counted() {

@@ -1,5 +1,6 @@
 //! The same as [`super::null`] for sessions that write: every request is answered the moment it is
-//! sent, with the same response.
+//! sent, with the same response. The reply to a call is an empty message, in a conversation one to
+//! each.
 //!
 //! What remains is our own user code and the copy of a response; its speed is the ceiling of the
 //! generator with HTTP/2.
@@ -9,8 +10,9 @@
 use super::null::{RESPONSE, Turns};
 use super::{Ahead, Buffer, Driver, Event, Sending, SlotId};
 use crate::clock;
+use crate::job::Job;
 use std::ops::Range;
-use wire::http2::Echo;
+use wire::http2::{Echo, Heard};
 
 /// Memory of each direction of a connection at the start, bytes: enough for a hundred streams.
 const LINE_BYTES: usize = 16 * 1024;
@@ -19,6 +21,7 @@ const LINE_BYTES: usize = 16 * 1024;
 #[derive(Debug)]
 struct Line {
     outbox: Vec<u8>,
+    heard: Heard,
     inbox: Vec<u8>,
 }
 
@@ -39,14 +42,16 @@ pub struct NullStreams {
 }
 
 impl NullStreams {
-    /// Takes all memory for `slots` connections.
-    pub fn new(slots: u32) -> Self {
+    /// Takes all memory for `slots` connections of a job.
+    pub fn new(job: &Job, slots: u32) -> Self {
         let line = |_| Line {
             outbox: Vec::with_capacity(LINE_BYTES),
+            heard: Heard::default(),
             inbox: Vec::with_capacity(LINE_BYTES),
         };
         Self {
-            echo: Echo::new(&RESPONSE),
+            // The others are answered in the same way.
+            echo: Echo::new(&RESPONSE, job.tape.expect(0)),
             lines: (0..slots).map(line).collect(),
             turns: Turns::new(slots),
             reading: 0,
@@ -77,7 +82,7 @@ impl Driver for NullStreams {
     fn send_outbox(&mut self, slot: SlotId, _ahead: Ahead) -> Sending {
         let line = &mut self.lines[slot as usize];
         let was_empty = line.inbox.is_empty();
-        self.echo.answer(&line.outbox, &mut line.inbox);
+        self.echo.answer(&mut line.heard, &line.outbox, &mut line.inbox);
         line.outbox.clear();
         if was_empty && !line.inbox.is_empty() {
             self.turns.add(slot, Due::Inbox);

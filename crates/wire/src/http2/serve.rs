@@ -3,10 +3,13 @@
 //!
 //! It reads a client strictly: a frame that a client may not send is a panic.
 
-use super::encode::{put_block, put_body};
-use super::frame::{self, FrameHead, HEAD_BYTES, PREFACE, WINDOW_MAX, flag, kind, setting};
+use super::encode::{PREFIX_BYTES, put_block, put_body};
+use super::frame::{
+    self, FrameHead, HEAD_BYTES, PREFACE, WINDOW_INITIAL, WINDOW_MAX, flag, kind, setting,
+};
 use super::hpack::{Literal, put_field};
 use super::streams::Stream;
+use crate::response::Expect;
 use crate::session::Reply;
 use std::collections::BTreeMap;
 
@@ -253,44 +256,120 @@ fn put_head(block: &[u8], stream: u32, ends: Ends, form: Form, output: &mut Vec<
 #[derive(Debug)]
 pub struct Echo {
     greeting: Vec<u8>,
-    /// The response on stream 0, and where its frames have the number of the stream.
-    response: Vec<u8>,
+    /// What a header block of a request, a message and the end of a request are answered with.
+    to_head: Frames,
+    to_message: Frames,
+    to_end: Frames,
+}
+
+/// What an [`Echo`] keeps of a connection.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// Bytes of bodies since the window of the connection was refilled.
+    used: u32,
+    /// Messages of which a frame had only a part.
+    cut: Vec<(u32, Stream)>,
+}
+
+/// Frames on stream 0, and where they have the number of the stream.
+#[derive(Debug, Default)]
+struct Frames {
+    bytes: Vec<u8>,
     streams: Vec<usize>,
 }
 
-impl Echo {
-    /// The server with this response.
-    pub fn new(reply: &Reply<'_>) -> Self {
-        let (mut greeting, mut response) = (Vec::new(), Vec::new());
-        say(&Said::Settings { streams: None, window: None }, &mut greeting);
-        respond(0, reply, &mut response);
+impl Frames {
+    fn of(bytes: Vec<u8>) -> Self {
         let (mut streams, mut at) = (Vec::new(), 0);
-        while at < response.len() {
+        while at < bytes.len() {
             streams.push(at + 5);
-            at += HEAD_BYTES + FrameHead::at(&response[at..]).length as usize;
+            at += HEAD_BYTES + FrameHead::at(&bytes[at..]).length as usize;
         }
-        Self { greeting, response, streams }
+        Self { bytes, streams }
+    }
+
+    #[inline]
+    fn put(&self, stream: u32, output: &mut Vec<u8>) {
+        let begin = output.len();
+        output.extend_from_slice(&self.bytes);
+        for place in &self.streams {
+            let number = &mut output[begin + place..begin + place + 4];
+            number.copy_from_slice(&stream.to_be_bytes());
+        }
+    }
+}
+
+impl Echo {
+    /// The server with this response, or for requests that are calls one with empty replies.
+    pub fn new(reply: &Reply<'_>, expect: Expect) -> Self {
+        let mut greeting = Vec::new();
+        say(&Said::Settings { streams: None, window: Some(WINDOW_MAX) }, &mut greeting);
+        say(&Said::Window { stream: 0, more: WINDOW_MAX - WINDOW_INITIAL }, &mut greeting);
+        let (mut head, mut message, mut end) = (Vec::new(), Vec::new(), Vec::new());
+        let each = match expect {
+            Expect::Body | Expect::HeadOnly => {
+                respond(0, reply, &mut end);
+                let (to_head, to_message) = (Frames::default(), Frames::default());
+                return Self { greeting, to_head, to_message, to_end: Frames::of(end) };
+            }
+            Expect::Call | Expect::Stream => &mut end,
+            Expect::Conversation => &mut message,
+        };
+        let (stream, form) = (0, Form::Whole);
+        let fields = &[("content-type", "application/grpc")];
+        let status = Some(reply.status);
+        say(&Said::Head { stream, status, fields, ends: Ends::No, form }, &mut head);
+        let body = &[0; PREFIX_BYTES];
+        say(&Said::Body { stream, body, ends: Ends::No, padding: None }, each);
+        let fields = &[("grpc-status", "0")];
+        say(&Said::Head { stream, status: None, fields, ends: Ends::Yes, form }, &mut end);
+        let (to_head, to_message) = (Frames::of(head), Frames::of(message));
+        Self { greeting, to_head, to_message, to_end: Frames::of(end) }
     }
 
     /// Answers what a client sent at once, which is whole frames; the first words of a connection
     /// are the preface.
-    pub fn answer(&self, asked: &[u8], output: &mut Vec<u8>) {
+    pub fn answer(&self, heard: &mut Heard, asked: &[u8], output: &mut Vec<u8>) {
         let mut at = 0;
         if asked.starts_with(PREFACE) {
             output.extend_from_slice(&self.greeting);
             at = PREFACE.len();
+            heard.used = 0;
+            heard.cut.clear();
         }
         while at < asked.len() {
             let head = FrameHead::at(&asked[at..]);
-            at += HEAD_BYTES + head.length as usize;
-            if matches!(head.kind, kind::DATA | kind::HEADERS) && head.has(flag::END_STREAM) {
-                let begin = output.len();
-                output.extend_from_slice(&self.response);
-                for place in &self.streams {
-                    let number = &mut output[begin + place..begin + place + 4];
-                    number.copy_from_slice(&head.stream.to_be_bytes());
-                }
+            let payload = at + HEAD_BYTES;
+            at = payload + head.length as usize;
+            match head.kind {
+                kind::HEADERS => self.to_head.put(head.stream, output),
+                kind::DATA => self.hear(heard, head, &asked[payload..at], output),
+                kind::RST_STREAM => heard.cut.retain(|(stream, _)| *stream != head.stream),
+                _ => {}
             }
+            if matches!(head.kind, kind::DATA | kind::HEADERS) && head.has(flag::END_STREAM) {
+                self.to_end.put(head.stream, output);
+            }
+        }
+    }
+
+    /// A part of a body came.
+    #[inline]
+    fn hear(&self, heard: &mut Heard, head: FrameHead, payload: &[u8], output: &mut Vec<u8>) {
+        heard.used += head.length;
+        if heard.used > WINDOW_MAX / 2 {
+            say(&Said::Window { stream: 0, more: std::mem::take(&mut heard.used) }, output);
+        }
+        if self.to_message.bytes.is_empty() {
+            return;
+        }
+        let before = heard.cut.iter().position(|(stream, _)| *stream == head.stream);
+        let mut stream = before.map_or(Stream::default(), |nth| heard.cut.swap_remove(nth).1);
+        for _ in 0..stream.measure(payload) {
+            self.to_message.put(head.stream, output);
+        }
+        if stream.is_within() {
+            heard.cut.push((head.stream, stream));
         }
     }
 }

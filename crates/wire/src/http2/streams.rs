@@ -98,6 +98,11 @@ impl Stream {
         self.messages - before
     }
 
+    /// Whether a message has begun that is not whole.
+    pub fn is_within(&self) -> bool {
+        self.prefixed > 0
+    }
+
     /// How the call ended of which this is the whole response. A good one has whole messages, and
     /// if it is no stream, one of them, or one for each of the request.
     #[inline]
