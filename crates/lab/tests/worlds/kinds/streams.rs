@@ -37,7 +37,7 @@ fn names(seen: &Seen, meant: Option<&str>, findings: &mut Findings) {
 /// It allows 8 or 10 streams, or fewer, of what the load has per connection.
 pub const LIMITED: Kind = Kind {
     name: "stream-limit",
-    seeds: 30,
+    seeds: 50,
     draw: |dice| {
         let service_ns = dice.scale(3e6, 20e6);
         let service = dice.one_of(&[Service::Fixed(service_ns), Service::Exponential(service_ns)]);
@@ -67,7 +67,7 @@ pub const LIMITED: Kind = Kind {
 /// they carry the double.
 pub const PLENTY: Kind = Kind {
     name: "streams",
-    seeds: 30,
+    seeds: 60,
     draw: |dice| {
         let service_ns = dice.scale(1e6, 10e6);
         let service = dice.one_of(&[Service::Fixed(service_ns), Service::Exponential(service_ns)]);
@@ -119,7 +119,7 @@ pub const POOL: Kind = Kind {
 /// It leaves each connection after a few requests, far away; or after many, near.
 pub const RENEWED: Kind = Kind {
     name: "renewal",
-    seeds: 20,
+    seeds: 40,
     draw: |dice| {
         let service = Service::Exponential(dice.scale(0.5e6, 2e6));
         let is_far = dice.one_of(&[true, false]);
@@ -151,7 +151,7 @@ pub const RENEWED: Kind = Kind {
 /// Bodies are larger than its windows, far away; or smaller.
 pub const WINDOWED: Kind = Kind {
     name: "stream-window",
-    seeds: 20,
+    seeds: 35,
     draw: |dice| {
         let service = Service::Exponential(dice.scale(0.2e6, 1e6));
         let is_small = dice.one_of(&[true, false]);
