@@ -5,16 +5,11 @@
 // node bench/http2.mjs; ONLY=nginx,lighttpd runs some and writes no document. A server that is not
 // installed is left out and named.
 import { execFileSync } from "node:child_process";
-import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync }
-  from "node:fs";
-import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { SERVERS } from "./http2/servers.mjs";
-import { collected, freePort, started } from "./processes.mjs";
+import { CEILING, drive, recorded, serve } from "./http2/serving.mjs";
 
-const CEILING = process.env.CEILING ?? "bin/ceiling";
 const DOC = "docs/what-other-tools-say.md";
 const [BEGIN, END] = ["<!-- http2: begin -->", "<!-- http2: end -->"];
 const C = 4;
@@ -23,78 +18,13 @@ const S = 3;
 const RATE = 2000;
 // Requests of ours before the load: whether the server answers, and whether it speaks HTTP/2.
 const SETUP_MAX = 4;
-const SCHEMA = ["--proto", "crates/schema/fixtures/shop.proto"];
-
-const start = (cpu, words, options) => started("taskset", ["-c", cpu, ...words], options);
-
-const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
-
-async function listens(port) {
-  for (let tries = 0; tries < 200; tries += 1) {
-    const socket = connect(port, "127.0.0.1");
-    const isOpen = await new Promise((done) => {
-      socket.on("connect", () => done(true));
-      socket.on("error", () => done(false));
-    });
-    socket.destroy();
-    if (isOpen) return;
-    await pause(50);
-  }
-  throw new Error("it does not listen");
-}
-
-// Starts a server of its own for each load; its end returns how many requests it logged.
-async function serve(server) {
-  const dir = mkdtempSync(join(tmpdir(), "http2-"));
-  // Apache serves as another user.
-  chmodSync(dir, 0o755);
-  const port = await freePort();
-  const behind = await freePort();
-  writeFileSync(join(dir, "index.html"), "hello, world\n");
-  writeFileSync(join(dir, "message"), new Uint8Array(5));
-  const children = server.start({ dir, port, behind, bench: resolve("bench") })
-    .map((words) => start("0", words, { cwd: dir, env: { ...process.env, HOME: dir } }));
-  for (const child of children) child.stdout.resume();
-  let errors = "";
-  for (const child of children) child.stderr.on("data", (data) => { errors += data; });
-  try {
-    await listens(port);
-  } catch (error) {
-    throw new Error(`${error.message}: ${errors.trim().split("\n").at(-1)}`);
-  }
-  const stop = async () => {
-    // Logs are written in pieces.
-    await pause(500);
-    for (const child of [...children].reverse()) child.kill("SIGTERM");
-    await Promise.race([Promise.all(children.map((child) => once(child, "exit"))), pause(3000)]);
-    for (const child of children) child.kill("SIGKILL");
-    const log = join(dir, "access.log");
-    // lighttpd logs the first bytes of a connection as a request, PRI.
-    const isRequest = (line) => line && !line.includes('"PRI ');
-    const lines = existsSync(log) ? readFileSync(log, "utf8").split("\n").filter(isRequest) : null;
-    rmSync(dir, { recursive: true, force: true });
-    return lines?.length ?? null;
-  };
-  return { url: `http://127.0.0.1:${port}/${server.call ?? "index.html"}`, dir, stop };
-}
-
-async function drive(words) {
-  const child = start("1", words);
-  const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
-  const [stdout, stderr] = await Promise.all([collected(child.stdout), collected(child.stderr)]);
-  clearTimeout(timer);
-  return { stdout, stderr };
-}
 
 async function ours(server, words) {
   const { url, stop } = await serve(server);
-  const asked = server.call ? [url.replace("http:", "grpc:"), ...SCHEMA]
-    : [url, "--http2-prior-knowledge"];
-  const ran = await drive([CEILING, words[0], ...asked, "-t", "1", "--warmup", "0", "--runs",
-    "none", "--json", ...words.slice(1)]);
-  const logged = await stop();
-  if (!ran.stdout.trim()) throw new Error(ran.stderr.trim().split("\n").at(-1));
-  const record = JSON.parse(ran.stdout);
+  let logged = null;
+  const record = await recorded(server, url, words).finally(async () => {
+    logged = await stop();
+  });
   const sum = (read) => record.points.reduce((all, point) => all + (read(point) ?? 0), 0);
   return { record, logged, rate: record.points.at(-1).rate,
     sent: sum((point) => point.requests.sent), done: sum((point) => point.requests.completed),

@@ -1,12 +1,18 @@
 // Real servers of HTTP/2 without TLS, each with its limits as they are installed, and how they log.
 // `start` returns the commands to start, each of them in the folder of the run; the log is
-// `access.log` there, a line for each request. `call` is the method of gRPC that is called.
+// `access.log` there, a line for each request. `call` is the method of gRPC that is called, and
+// `schema` where its schema is, if not in the repository. Those that are `isSick` fail or leave on
+// purpose.
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const NGINX = ".cache/nginx/usr/sbin/nginx";
 const ENVOY = "type.googleapis.com/envoy.extensions";
 const VENV = resolve(".cache/http2/python");
+const TONIC = resolve(".cache/http2/tonic-server");
+const JAVA = resolve(".cache/held-out/java");
+// Its schema comes from the server.
+const HEALTH = { call: "grpc.health.v1.Health/Check", schema: [] };
 
 function config(dir, name, text) {
   const file = join(dir, name);
@@ -142,10 +148,28 @@ async def app(scope, receive, send):
       return [[`${VENV}/bin/hypercorn`, "app:app", "--bind", `127.0.0.1:${port}`,
         "--access-logfile", `${dir}/access.log`]];
     } },
-  node("Node: 10 streams, GOAWAY", "10", ["--streams", "10", "--goaway", "1000"]),
-  node("Node: 503 with a body", "none", ["--status", "503"]),
-  { ...node("Node: calls that fail", "none", ["--grpc", "12"]), call: "shop.Catalog/Read" },
+  { name: "Vert.x", streams: "100", needs: [`${JAVA}/Loop.class`],
+    start: ({ port }) => [["env", "SLEEP_MS=1", `PORT=${port}`, "java", "-XX:+UseSerialGC",
+      "-Xmx128m", "-cp", `${JAVA}:${JAVA}/*`, "Loop"]] },
+  node("Node", "none", []),
+  sick(node("Node: 10 streams, GOAWAY", "10", ["--streams", "10", "--goaway", "1000"])),
+  sick(node("Node: GOAWAY every 100", "none", ["--goaway", "100"])),
+  sick(node("Node: 503 with a body", "none", ["--status", "503"])),
+  sick({ ...node("Node: calls that fail", "none", ["--grpc", "12"]), call: "shop.Catalog/Read" }),
+  { ...node("Node: calls", "none", ["--grpc", "0"]), call: "shop.Catalog/Read" },
+  { name: "grpc-go", streams: "none", needs: ["bin/target-grpc"], call: "shop.Catalog/Read",
+    start: ({ port }) => [["env", "GOMAXPROCS=1", resolve("bin/target-grpc"), "--port", `${port}`]],
+  },
+  { name: "tonic", streams: "none", needs: [TONIC], ...HEALTH,
+    start: ({ dir, port }) => [[TONIC, `${port}`, `${dir}/access.log`]] },
+  { name: "Python's grpcio", streams: "none", needs: [`${VENV}/bin/python`], ...HEALTH,
+    start: ({ dir, port, bench }) => [[`${VENV}/bin/python`, join(bench, "http2/health.py"),
+      `${port}`, `${dir}/access.log`]] },
 ];
+
+function sick(server) {
+  return { ...server, isSick: true };
+}
 
 function node(name, streams, options) {
   return { name, streams, needs: ["/usr/bin/node"],

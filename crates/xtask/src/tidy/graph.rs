@@ -292,6 +292,12 @@ const ROOMS: &[Room] = &[
               by the scenarios that measure it",
     },
     Room {
+        folder: "bench/http2/tonic",
+        may_use: &[],
+        why: "a server of a third party: a workspace of its own, built only by the comparison that \
+              measures it",
+    },
+    Room {
         folder: "bench/floor",
         may_use: &[],
         why: "a ruler shares no code with what it measures",
