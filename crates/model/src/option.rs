@@ -214,6 +214,7 @@ options! {
     "fail-if"           Plain   Load     Objective   Later;
     "fleet"             Plain   Address  Fleet       Later;
     "fleet-keys"        Plain   File     Fleet       Later;
+    "flow"              Plain   File     Requests    First;
     "header" 'H'        Header  Load     AllRequests First;
     "hold"              Plain   Load     Connection  First;
     "http"              Plain   Load     Connection  Later;
@@ -257,6 +258,7 @@ options! {
     "runs"              Plain   Run      Output      Later;
     "runtime"           Plain   Address  Telemetry   Later;
     "sample-failures"   Flag    Record   AllRequests Later;
+    "secret-env"        Open    Variable Requests    Later;
     "secret-header"     Plain   Load     AllRequests Later;
     "seed"              Plain   Load     Level       Later;
     "server-pid"        Plain   Run      Telemetry   Later;
@@ -279,6 +281,7 @@ options! {
     "trial"             Plain   Load     Search      Later;
     "tui"               Flag    Run      Output      Later;
     "unix-socket"       Plain   Address  Connection  Later;
+    "variable"          Plain   Load     Requests    Later;
     "verbose" 'v'       Flag    Load     Output      First;
     "visits"            Plain   Load     Level       First;
     "warmup"            Plain   Load     Level       Later;
