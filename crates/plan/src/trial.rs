@@ -66,11 +66,7 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         let reach = Reach::of(near, (tls.as_ref(), proxy.as_ref()), options.timeout.0);
         descriptors = calls::encode((&mut requests, &mut targets), options, reach, machine)?;
     }
-    let server = match (&options.server_pid, options.probe.choice(machine)?) {
-        (Some(pid), _) => ServerProcess::Pid(pid.0),
-        (None, Some(probe)) => ServerProcess::Probe(probe),
-        (None, None) => ServerProcess::ByPort,
-    };
+    let server = server(options, machine)?;
     Ok(Trial {
         question: shape.question,
         requests,
@@ -109,6 +105,15 @@ pub fn resolve(options: &Options, shape: Shape, machine: &dyn Machine) -> Result
         tool: None,
         flow,
         url: url.text,
+    })
+}
+
+/// How the server is found.
+fn server(options: &Options, machine: &dyn Machine) -> Result<ServerProcess, Usage> {
+    Ok(match (&options.server_pid, options.probe.choice(machine)?) {
+        (Some(pid), _) => ServerProcess::Pid(pid.0),
+        (None, Some(probe)) => ServerProcess::Probe(probe),
+        (None, None) => ServerProcess::ByPort,
     })
 }
 
