@@ -57,6 +57,11 @@ const ROOMS: &[Room] = &[
         why: "a flow file is text, whoever takes its steps",
     },
     Room {
+        folder: "crates/import",
+        may_use: &["crates/model", "crates/flow"],
+        why: "a flow is written from files of others without a request, and read back as a check",
+    },
+    Room {
         folder: "crates/profile",
         may_use: &["crates/model"],
         why: "profiles are parsed and weighed independently of servers and pages",
@@ -211,6 +216,7 @@ const ROOMS: &[Room] = &[
             "crates/tools",
             "crates/wire",
             "crates/schema",
+            "crates/import",
             "crates/engine",
             "crates/host",
             "crates/probe",

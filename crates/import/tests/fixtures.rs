@@ -1,0 +1,113 @@
+//! Files of every kind become flows that can be read and have what the files have.
+
+use flow::{Flow, Given};
+use import::{KINDS, Written, import};
+use model::flow::{Piece, Source, Text};
+use std::path::Path;
+
+/// Imports a fixture by its name, whose part behind the dot is the kind.
+fn imported(name: &str) -> Written {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
+    let content = std::fs::read(file).unwrap();
+    of(name.split('.').nth(1).unwrap(), &content).unwrap_or_else(|why| panic!("{name}: {why}"))
+}
+
+fn of(kind: &str, content: &[u8]) -> Result<Written, String> {
+    let kind = KINDS.iter().find(|one| one.name == kind).unwrap();
+    let mut input = content;
+    import(kind, "shop", &mut input, None).map_err(|wrong| wrong.to_string())
+}
+
+/// Reads a flow; each variable that its first lines ask for is given as `<name>`.
+fn read(written: &Written) -> Flow {
+    let mut given = Given::default();
+    for line in written.text.lines().take_while(|line| line.starts_with('#')) {
+        let rest = line.trim_start_matches(['#', ' ']);
+        let name = rest.strip_prefix("--variable ").or(rest.strip_prefix("--secret-env "));
+        let Some(name) = name.and_then(|rest| rest.split([' ', '=']).next()) else { continue };
+        given.variables.insert(name.to_string(), format!("<{name}>"));
+    }
+    given.variables.insert("base".to_string(), "http://127.0.0.1:1".to_string());
+    let flow = flow::read("shop", &written.text, &given, &mut |path| Ok(path.into()));
+    flow.unwrap_or_else(|wrong| panic!("{wrong}\n{}", written.text))
+}
+
+/// A text with its holes in braces.
+fn shown(flow: &Flow, text: &Text) -> String {
+    let pieces = text.0.iter().map(|piece| match piece {
+        Piece::Plain(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Piece::Hole(Source::Variable(place), _) => {
+            format!("{{{}}}", flow.variables[usize::from(*place)].name)
+        }
+        Piece::Hole(source, _) => format!("{{{source:?}}}"),
+        Piece::Base64(inside) => format!("base64({})", shown(flow, inside)),
+    });
+    pieces.collect()
+}
+
+/// Every step: method and path, headers, cookies, and body.
+fn steps(flow: &Flow) -> Vec<String> {
+    let steps = flow.steps.iter().map(|step| {
+        let mut lines = vec![format!("{} {}", step.method, shown(flow, &step.path))];
+        let pairs = step.headers.iter().chain(&step.cookies);
+        lines.extend(pairs.map(|(name, value)| format!("{name}: {}", shown(flow, value))));
+        let body = shown(flow, &step.body);
+        lines.extend((!body.is_empty()).then_some(body));
+        lines.join("\n")
+    });
+    steps.collect()
+}
+
+#[test]
+fn every_kind_has_a_fixture_without_its_secrets() {
+    for kind in KINDS {
+        let end = match kind.name {
+            "postman" => "postman.json",
+            "openapi" => "openapi.yaml",
+            other => other,
+        };
+        let written = imported(&format!("shop.{end}"));
+        read(&written);
+        for secret in ["s3cret", "abcdef0123456789", "old-token"] {
+            assert!(!written.text.contains(secret), "{}: {}", kind.name, written.text);
+            assert!(!written.summary.join("").contains(secret), "{}", kind.name);
+        }
+        assert!(
+            written
+                .text
+                .lines()
+                .filter(|line| line.starts_with('#'))
+                .all(|line| { line.chars().count() <= 100 })
+        );
+        assert!(written.summary[0].ends_with("from shop"), "{:?}", written.summary);
+        assert!(written.summary[1].contains("1 of other servers") || kind.name == "har");
+    }
+}
+
+#[test]
+fn commands_of_curl_are_the_requests_that_they_send() {
+    let written = imported("shop.curl");
+    let flow = read(&written);
+    let steps = steps(&flow);
+    let login = "POST /login\nUser-Agent: Mozilla/5.0\nContent-Type: application/json\n\
+                 {\"user\":\"ann\",\"password\":\"<password>\",\
+                 \"note\":\"it's # \\u00e9 {\\u007bx}}\"}";
+    assert_eq!(steps[0], login);
+    assert_eq!(steps[1], "GET /products?page=2&q=a%20b%26c");
+    let begin = "POST /basket\nAuthorization: Bearer <token>\n\
+                 Content-Type: multipart/form-data; boundary=";
+    assert!(steps[2].starts_with(begin), "{}", steps[2]);
+    assert!(steps[2].contains("session: <token>\nlang: de\n"), "{}", steps[2]);
+    assert!(steps[2].contains("name=\"product\"\r\n\r\n23; \"x\"\r\n"), "{}", steps[2]);
+    assert!(steps[2].contains("filename=\"a b.png\"\r\nContent-Type: image/png"), "{}", steps[2]);
+    assert_eq!(steps[3], "HEAD /");
+    assert_eq!(steps[4], "PUT /up\nAuthorization: Basic base64(ann:<password>)\nlist.csv");
+    assert_eq!(
+        written.summary[1],
+        "2 of 7 requests left out: 1 of other servers, 1 no command of curl"
+    );
+    for comment in ["# --insecure: it is said of a whole run; give -k", "# --compressed: left out"]
+    {
+        assert!(written.text.contains(comment), "{}", written.text);
+    }
+}
