@@ -11,7 +11,9 @@
 
 mod curl;
 mod draft;
+mod har;
 mod json;
+mod multipart;
 mod recorded;
 mod secrets;
 mod server;
@@ -38,11 +40,14 @@ pub struct Kind {
 }
 
 /// All kinds.
-pub const KINDS: &[Kind] = &[Kind {
-    name: "curl",
-    about: "command lines of curl, as browsers copy them",
-    read: |input| curl::read(&text(input)?),
-}];
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "curl",
+        about: "command lines of curl, as browsers copy them",
+        read: |input| curl::read(&text(input)?),
+    },
+    Kind { name: "har", about: "what a browser recorded, as a HAR file", read: har::read },
+];
 
 /// Writes a flow from a file; `from` is its name, and `server` the one whose requests are taken.
 pub fn import(

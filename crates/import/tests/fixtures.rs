@@ -111,3 +111,40 @@ fn commands_of_curl_are_the_requests_that_they_send() {
         assert!(written.text.contains(comment), "{}", written.text);
     }
 }
+
+#[test]
+fn a_recording_tells_think_times_cookies_and_captures() {
+    let written = imported("shop.har");
+    let flow = read(&written);
+    let steps = steps(&flow);
+    assert_eq!(steps.len(), 6);
+    let agent =
+        "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+    let referer = "Accept: */*\nReferer: http://127.0.0.1:1/shop";
+    assert_eq!(
+        steps[0],
+        format!(
+            "POST /login\n{agent}\n{referer}\nContent-Type: application/json\n\
+             {{\"user\":\"ann\",\"password\":\"<password>\"}}"
+        )
+    );
+    // The cookie of the login is kept by the user.
+    assert_eq!(steps[1], format!("GET /page\n{agent}\n{referer}"));
+    let basket = "Authorization: Bearer {token}\nOrigin: http://127.0.0.1:1\n\
+                  Content-Type: application/x-www-form-urlencoded\n_csrf={csrf}&product=23";
+    assert!(steps[3].ends_with(basket), "{}", steps[3]);
+    assert!(steps[4].starts_with("GET /basket/{id}\n"), "{}", steps[4]);
+    assert!(steps[5].ends_with("{\"basket\": \"{id}\"}"), "{}", steps[5]);
+    let delays: Vec<u64> = flow.steps.iter().map(|step| step.delay_ns / 1_000_000).collect();
+    assert_eq!(delays, [0, 800, 0, 2500, 0, 1200]);
+    let good = |place: usize, status| flow.steps[place].statuses.as_ref().unwrap().holds(status);
+    assert!(good(0, 200) && good(3, 303) && good(5, 201) && !good(5, 200));
+    for line in [
+        "token: jsonpath \"$.token\"\n",
+        "csrf: regex \"name=\\\"_csrf\\\" value=\\\"([^\\\"]+)\"\n",
+        "id: header \"Location\" regex \"/basket/([^ \\\\t\\\\r\\\\n]+)\"\n",
+    ] {
+        assert!(written.text.contains(line), "{line}{}", written.text);
+    }
+    assert_eq!(written.summary[1], "3 of 9 requests left out: 1 image, 1 font, 1 of other servers");
+}
