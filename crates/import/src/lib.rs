@@ -12,9 +12,12 @@
 mod curl;
 mod draft;
 mod har;
+mod http;
 mod json;
 mod multipart;
 mod recorded;
+mod scope;
+mod script;
 mod secrets;
 mod server;
 mod url;
@@ -47,6 +50,11 @@ pub const KINDS: &[Kind] = &[
         read: |input| curl::read(&text(input)?),
     },
     Kind { name: "har", about: "what a browser recorded, as a HAR file", read: har::read },
+    Kind {
+        name: "http",
+        about: "a request file (.http, .rest) of an editor",
+        read: |input| http::read(&text(input)?),
+    },
 ];
 
 /// Writes a flow from a file; `from` is its name, and `server` the one whose requests are taken.

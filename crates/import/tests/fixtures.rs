@@ -148,3 +148,27 @@ fn a_recording_tells_think_times_cookies_and_captures() {
     }
     assert_eq!(written.summary[1], "3 of 9 requests left out: 1 image, 1 font, 1 of other servers");
 }
+
+#[test]
+fn request_files_keep_names_variables_and_captures() {
+    let written = imported("shop.http");
+    let flow = read(&written);
+    let steps = steps(&flow);
+    assert!(
+        steps[0].ends_with("{\"user\": \"ann\", \"password\": \"<password>\"}"),
+        "{}",
+        steps[0]
+    );
+    assert_eq!(steps[1], "GET /products?page=2&trace={Uuid}");
+    let basket = "POST /basket\nAuthorization: Bearer {login_token}\n\
+                  Content-Type: application/x-www-form-urlencoded\nproduct=23&note=a%20b";
+    assert_eq!(steps[2], basket);
+    assert!(steps[3].contains("Bearer {session_token}"), "{}", steps[3]);
+    assert!(steps[3].contains("name=\"title\"\r\n\r\nAnn\r\n"), "{}", steps[3]);
+    assert!(steps[3].contains("Content-Type: image/png\r\n\r\n./a.png\r\n"), "{}", steps[3]);
+    assert_eq!(
+        written.summary[1],
+        "2 of 6 requests left out: 1 of other servers, 1 without a URL of HTTP"
+    );
+    assert!(written.text.contains("#    client.global.set("), "{}", written.text);
+}
