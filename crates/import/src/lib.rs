@@ -15,6 +15,7 @@ mod har;
 mod http;
 mod json;
 mod multipart;
+mod postman;
 mod recorded;
 mod scope;
 mod script;
@@ -54,6 +55,11 @@ pub const KINDS: &[Kind] = &[
         name: "http",
         about: "a request file (.http, .rest) of an editor",
         read: |input| http::read(&text(input)?),
+    },
+    Kind {
+        name: "postman",
+        about: "a collection of Postman (v2.1)",
+        read: |input| postman::read(&text(input)?),
     },
 ];
 

@@ -172,3 +172,28 @@ fn request_files_keep_names_variables_and_captures() {
     );
     assert!(written.text.contains("#    client.global.set("), "{}", written.text);
 }
+
+#[test]
+fn collections_keep_folders_authorization_and_bodies() {
+    let written = imported("shop.postman.json");
+    let flow = read(&written);
+    let steps = steps(&flow);
+    let login = "POST /login\nContent-Type: application/json\n\
+                 {\"user\": \"ann\", \"password\": \"<password>\"}";
+    assert_eq!(steps[0], login);
+    assert!(flow.steps[0].statuses.as_ref().unwrap().holds(200));
+    assert_eq!(steps[1], "GET /basket/7?full=%3Cfull%3E\nAuthorization: Bearer {token}");
+    assert!(steps[2].ends_with("\nproduct=23"), "{}", steps[2]);
+    assert!(steps[3].starts_with("POST /picture?sign=%3Capi_key%3E\n"), "{}", steps[3]);
+    assert!(steps[3].contains("\r\n\r\na.png\r\n"), "{}", steps[3]);
+    let query = "{\"query\": \"query($id: Int) { product(id: $id) { name } }\", \
+                 \"variables\": {\"id\": <product>}}";
+    assert!(steps[4].ends_with(query), "{}", steps[4]);
+    for comment in [
+        "# Folder: Account\n",
+        "# Script before the request, left out:\n#  pm.variables.set('a', 1)\n",
+        "# Left out: authorization of the kind hawk; give a header with -H\n",
+    ] {
+        assert!(written.text.contains(comment), "{comment}{}", written.text);
+    }
+}
