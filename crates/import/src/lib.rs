@@ -7,14 +7,14 @@
 //!
 //! An importer turns a file into a draft ([`draft::Draft`]); one writer turns drafts into text.
 
-#![allow(dead_code, reason = "other importers use it")]
-
 mod curl;
 mod draft;
 mod har;
 mod http;
 mod json;
 mod multipart;
+mod node;
+mod openapi;
 mod postman;
 mod recorded;
 mod scope;
@@ -55,6 +55,11 @@ pub const KINDS: &[Kind] = &[
         name: "http",
         about: "a request file (.http, .rest) of an editor",
         read: |input| http::read(&text(input)?),
+    },
+    Kind {
+        name: "openapi",
+        about: "a description of an API (OpenAPI 3.0 or 3.1, JSON or YAML)",
+        read: |input| openapi::read(&text(input)?),
     },
     Kind {
         name: "postman",

@@ -197,3 +197,53 @@ fn collections_keep_folders_authorization_and_bodies() {
         assert!(written.text.contains(comment), "{comment}{}", written.text);
     }
 }
+
+#[test]
+fn descriptions_give_each_operation_a_request() {
+    let written = imported("shop.openapi.yaml");
+    let flow = read(&written);
+    let steps = steps(&flow);
+    let login = "POST /v1/login\nContent-Type: application/json\n{\n  \
+                 \"user\": \"<user_value>\",\n  \"password\": \"<password>\",\n  \"more\": [";
+    assert!(steps[0].starts_with(login), "{}", steps[0]);
+    assert!(steps[0].contains("\"size\": \"small\""), "{}", steps[0]);
+    assert!(!steps[0].contains("parent"), "what need not be there is left out: {}", steps[0]);
+    assert!(flow.steps[0].statuses.as_ref().unwrap().holds(201));
+    let product = "GET /v1/products/%3Cproducts_id%3E?full=false\nX-Trace: on\n\
+                   Authorization: Bearer <token>";
+    assert_eq!(steps[1].replace("/<products_id>", "/%3Cproducts_id%3E"), product);
+    assert!(steps[2].ends_with("\nproduct=23"), "{}", steps[2]);
+    assert!(
+        steps[3].starts_with("POST /v1/picture?api_key=%3Capi_key_secret%3E\n"),
+        "{}",
+        steps[3]
+    );
+    for comment in ["# Optional, left out: lang\n", "(first in step 2; integer, Its number)\n"] {
+        assert!(written.text.contains(comment), "{comment}{}", written.text);
+    }
+}
+
+#[test]
+fn what_is_no_file_of_its_kind_is_said_with_the_way_round() {
+    for (kind, content, words) in [
+        ("curl", "wget http://a/", "there is no request in it; it should be command lines of curl"),
+        ("curl", "curl --frobnicate http://a/", "--frobnicate is no option that is known here"),
+        ("curl", "curl -H", "-H has no value behind it"),
+        ("curl", "curl ^\"http://a/^\"", "choose \"Copy as cURL (bash)\""),
+        ("har", "{\"log\": {\"entries\": [{\"request\"", "line 1: this is no HAR file: EOF"),
+        ("har", "{\"log\": {\"entries\": []}}", "there is no request in it"),
+        ("har", "[]", "a HAR file begins with"),
+        ("postman", "{\"requests\": []}", "it is of version 1; export it as v2.1"),
+        ("postman", "{\"values\": []}", "it is an environment"),
+        ("postman", "{", "this is no collection of Postman"),
+        ("openapi", "swagger: '2.0'", "accepted are OpenAPI 3.0 and 3.1, so convert it first"),
+        ("openapi", "a: 1", "openapi is ''"),
+        ("openapi", "openapi: 3.0.0\npaths: {}", "there is no request in it"),
+        ("http", "### nothing\n", "there is no request in it; it should be a request file"),
+    ] {
+        let why = of(kind, content.as_bytes()).map(|written| written.text).expect_err(content);
+        assert!(why.contains(words), "{kind} {content}: {why}");
+    }
+    assert!(of("http", b"GET \xff").unwrap_err().contains("the file is no text (UTF-8)"));
+    assert!(of("curl", "\u{feff}curl http://a/".as_bytes()).is_ok(), "a mark of the byte order");
+}
