@@ -111,6 +111,8 @@ pub enum Command {
     Front(cmd::front::FrontCommand),
     /// One pass of a flow, or one request, with everything shown: sent, came, captured, held.
     Try(cmd::attempt::Try),
+    /// Writes a flow from requests that you have: curl, HAR, request files, OpenAPI, Postman.
+    Import(cmd::import::Import),
     /// What a gRPC server can be asked: lists its services, describes methods and messages.
     Grpc(cmd::grpc::Grpc),
     /// Checks figures of any load generator, or of a text, by arithmetic.

@@ -63,6 +63,7 @@ fn carry_out(command: cli::Command, words: &[String]) -> Result<Code, Failure> {
         cli::Command::Size(command) => cmd::size::run(command),
         cli::Command::Front(command) => cmd::front::run(command),
         cli::Command::Try(command) => cmd::attempt::run(&command),
+        cli::Command::Import(command) => cmd::import::run(&command),
         cli::Command::Grpc(command) => cmd::grpc::run(command),
         cli::Command::Audit(command) => cmd::audit::run(command),
         cli::Command::Doctor(command) => cmd::doctor::run(&command),

@@ -10,6 +10,7 @@ pub mod audit;
 pub mod compare;
 pub mod front;
 pub mod grpc;
+pub mod import;
 pub mod journal;
 pub mod run;
 pub mod runs;

@@ -26,6 +26,7 @@ mod fronts;
 mod grpc;
 mod hostile;
 mod http2;
+mod imports;
 mod journal;
 mod journal_pack;
 mod kernel_evidence;

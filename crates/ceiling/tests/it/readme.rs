@@ -22,6 +22,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("ceiling fleet up", "fleet.rs"),
     ("--tui", "it needs a terminal; live.rs"),
     ("ceiling ramp URL --confirm", "its experiments take a minute; tests/truth/confirm.rs"),
+    ("ceiling ramp --flow", "flows.rs"),
+    ("ceiling try", "flows.rs"),
+    ("ceiling import", "imports.rs"),
     // These print what the other tool prints; tools.rs.
     ("ceiling wrk", "tools.rs"),
     ("ceiling oha", "tools.rs"),
