@@ -214,7 +214,7 @@ options! {
     "fail-if"           Plain   Load     Objective   Later;
     "fleet"             Plain   Address  Fleet       Later;
     "fleet-keys"        Plain   File     Fleet       Later;
-    "flow"              Plain   File     Requests    First;
+    "flow"              Plain   File     Requests    Later;
     "header" 'H'        Header  Load     AllRequests First;
     "hold"              Plain   Load     Connection  First;
     "http"              Plain   Load     Connection  Later;

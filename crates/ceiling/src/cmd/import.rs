@@ -3,10 +3,23 @@
 use crate::exit::{Code, Failure};
 use crate::screen::{to_stderr, to_stdout};
 use clap::Args;
-use import::{KINDS, Kind};
+use import::KINDS;
+use plan::typed;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
+
+typed! {
+    /// A kind of file.
+    option KindName(String), "curl, har, http, openapi or postman", "har",
+        |text| KINDS.iter().any(|kind| kind.name == text).then(|| text.to_string());
+    /// What is read.
+    file SourceFile(PathBuf), "a file, or - for the standard input", "shop.har";
+    /// The server whose requests are taken.
+    text ServerUrl(String), "the URL of a server", "https://api.shop.example";
+    /// What is written.
+    file FlowOut(PathBuf), "a file", "shop.hurl";
+}
 
 /// Writes a flow from requests that you have, as text for you to edit.
 ///
@@ -32,27 +45,20 @@ Examples:
   ceiling try shop.hurl --variable base=http://127.0.0.1:8083")]
 pub struct Import {
     /// What the file is: curl, har, http, openapi or postman
-    #[arg(value_name = "KIND", value_parser = kind, hide_possible_values = true)]
-    kind: &'static Kind,
+    #[arg(value_name = "KIND")]
+    kind: KindName,
 
     /// The file, or - for the standard input
     #[arg(value_name = "FILE")]
-    file: PathBuf,
+    file: SourceFile,
 
     /// Take the requests of this server; that of most requests when not given
     #[arg(long, value_name = "URL")]
-    server: Option<String>,
+    server: Option<ServerUrl>,
 
     /// Write the flow to this file, which must not be there; standard output when not given
     #[arg(short = 'o', long = "out", value_name = "FILE")]
-    out: Option<PathBuf>,
-}
-
-fn kind(text: &str) -> Result<&'static Kind, String> {
-    KINDS.iter().find(|kind| kind.name == text).ok_or_else(|| {
-        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-        format!("a flow is imported from one of {}", names.join(", "))
-    })
+    out: Option<FlowOut>,
 }
 
 fn open(path: &Path) -> Result<File, Failure> {
@@ -67,17 +73,21 @@ pub fn run(command: &Import) -> Result<Code, Failure> {
         true => Box::new(io::stdin().lock()),
         false => Box::new(BufReader::new(open(path)?)),
     };
+    let kind = KINDS.iter().find(|kind| kind.name == command.kind.0);
+    let kind =
+        kind.ok_or_else(|| Failure::Usage(format!("no kind is called {}", command.kind.0)))?;
+    let server = command.server.as_ref().map(|server| server.0.as_str());
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = if is_input { "the standard input" } else { &name };
-    let written = import::import(command.kind, name, &mut input, command.server.as_deref())
-        .map_err(|why| wrong(why.to_string()))?;
+    let written =
+        import::import(kind, name, &mut input, server).map_err(|why| wrong(why.to_string()))?;
     match &command.out {
         None => to_stdout(&written.text)?,
         Some(out) => {
             // A person may have edited it.
-            let file = File::options().write(true).create_new(true).open(out);
+            let file = File::options().write(true).create_new(true).open(&out.0);
             file.and_then(|mut file| file.write_all(written.text.as_bytes()))
-                .map_err(|error| Failure::File(format!("{}: {error}", out.display())))?;
+                .map_err(|error| Failure::File(format!("{}: {error}", out.0.display())))?;
         }
     }
     for line in written.summary {

@@ -25,5 +25,5 @@ pub mod man;
 
 /// The kinds of values of all options.
 pub fn kinds() -> Vec<plan::Kind> {
-    [plan::kinds(), fleet::kinds(), tune::kinds(), journal::kinds()].concat()
+    [plan::kinds(), fleet::kinds(), tune::kinds(), journal::kinds(), import::kinds()].concat()
 }

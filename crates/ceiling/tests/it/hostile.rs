@@ -354,6 +354,47 @@ fn names_of_a_schema_control_no_terminal() {
     ran.of("grpc list", &["--proto", HOSTILE]);
 }
 
+/// A flow whose server answers with attacks, and requests of others that are attacks.
+#[test]
+fn flows_of_others_control_no_terminal() {
+    let _turn = turn();
+    let (folder, url) = (Folder::new("hostile-flows"), attacker());
+    let mut ran = Ran::default();
+    let flow = folder.file("flow.hurl");
+    let captures = "HTTP 500\n[Captures]\na: body\nb: header \"Server\"\n";
+    let asserts = format!("[Asserts]\nbody == \"{}\"\n", HOSTILE.replace('\r', ""));
+    fs::write(&flow, format!("GET {url}\nX-A: {HOSTILE}\n{captures}{asserts}")).unwrap();
+    let good = folder.file("good.hurl");
+    fs::write(&good, format!("GET {url}\n{captures}[Asserts]\nbody == \"x\"\n")).unwrap();
+    for more in [&[][..], &["--json"], &["-v"], &["-q"]] {
+        ran.of("try", &[&[&flow[..]], more].concat());
+        let said = ran.of("try", &[&[&good[..]], more].concat());
+        assert_eq!(said.code, 3, "{}{}", said.stdout, said.stderr);
+        ran.of("try", &[&[&url[..]], more].concat());
+    }
+    ran.of("try", &[HOSTILE]);
+    ran.of("load", &["--flow", &good]);
+    let written = folder.file("source");
+    let har = serde_json::json!({ "log": { "version": "1.2", "entries": [{
+        "startedDateTime": "2026-01-01T00:00:00Z", "time": 1,
+        "request": { "method": "GET", "url": format!("http://a.test/{HOSTILE}"),
+            "headers": [{ "name": "X-A", "value": HOSTILE }], "queryString": [] },
+        "response": { "status": 200, "headers": [],
+            "content": { "mimeType": HOSTILE, "text": HOSTILE } },
+    }] } });
+    for (kind, text) in [
+        ("har", har.to_string()),
+        ("curl", format!("curl 'http://a.test/{HOSTILE}' -H 'X-A: {HOSTILE}' --{HOSTILE}")),
+        ("http", format!("### {HOSTILE}\nGET http://a.test/{HOSTILE}\nX-A: {HOSTILE}\n")),
+        ("openapi", format!("openapi: 3.0.0\ninfo: {{title: \"{IN_TOML}\"}}\n")),
+        ("postman", HOSTILE.to_string()),
+        (HOSTILE, String::new()),
+    ] {
+        fs::write(&written, text).unwrap();
+        ran.of("import", &[kind, &written]);
+    }
+}
+
 /// Every command is in a test above or says why it is not.
 #[test]
 fn every_command_that_prints_is_fed_with_hostile_text() {

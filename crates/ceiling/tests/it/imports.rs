@@ -74,7 +74,7 @@ fn what_cannot_be_imported_is_said_in_one_line() {
     let har = fixture("shop.har");
     for (arguments, words) in [
         (vec!["import", "har", "none.har"], "none.har: No such file"),
-        (vec!["import", "jmeter", &har], "is imported from one of curl, har, http, openapi"),
+        (vec!["import", "jmeter", &har], "is not curl, har, http, openapi or postman; for example"),
         (vec!["import", "curl", &har], "shop.har, line 1: there is no request in it; it should be"),
         (vec!["import", "curl", "-"], "-, line 1: there is no request in it"),
         (vec!["import", "har", &fixture("shop.http")], "line 1: this is no HAR file"),
