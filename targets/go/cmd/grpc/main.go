@@ -3,16 +3,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"ceiling.dev/targets/internal/command"
 	"google.golang.org/grpc"
@@ -37,14 +33,6 @@ which status, and how many messages streamed to it and from it.
 `
 
 var version = "dev"
-
-// listening is the first line.
-type listening struct {
-	Event  string `json:"event"`
-	Target string `json:"target"`
-	Addr   string `json:"addr"`
-	PID    int    `json:"pid"`
-}
 
 // stopped is the last line.
 type stopped struct {
@@ -72,29 +60,18 @@ func main() {
 func parse(args []string, out io.Writer) (options, error) {
 	var parsed options
 	flags := flag.NewFlagSet("target-grpc", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.UintVar(&parsed.port, "port", 0, "")
 	flags.UintVar(&parsed.fail, "fail", uint(codes.ResourceExhausted), "")
 	flags.Uint64Var(&parsed.every, "every", 0, "")
 	flags.UintVar(&parsed.streams, "streams", 0, "")
 	flags.StringVar(&parsed.reflection, "reflection", "both", "")
 	flags.StringVar(&parsed.cert, "tls-cert", "", "")
 	flags.StringVar(&parsed.key, "tls-key", "", "")
-	showVersion := flags.Bool("version", false, "")
-	err := flags.Parse(args)
+	var err error
+	versions := fmt.Sprint(version, " grpc-go ", grpc.Version)
+	parsed.port, err = command.Parse(flags, usage, versions, args, out)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(out, usage)
-		return options{}, command.ErrDone
 	case err != nil:
 		return options{}, err
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("%q is not a flag; --help lists them", flags.Arg(0))
-	case *showVersion:
-		fmt.Fprintln(out, "target-grpc", version, "grpc-go", grpc.Version)
-		return options{}, command.ErrDone
-	case parsed.port > 65535:
-		return options{}, fmt.Errorf("--port takes a number from 0 to 65535, not %d", parsed.port)
 	case parsed.fail > uint(codes.Unauthenticated):
 		return options{}, fmt.Errorf("--fail takes a code from 0 to 16, not %d", parsed.fail)
 	case !slices.Contains([]string{"both", "v1alpha", "off"}, parsed.reflection):
@@ -106,12 +83,6 @@ func parse(args []string, out io.Writer) (options, error) {
 }
 
 func serve(options options) error {
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", options.port))
-	if err != nil {
-		return err
-	}
 	counts := &counts{}
 	more := []grpc.ServerOption{grpc.StatsHandler(counts)}
 	if options.streams > 0 {
@@ -134,23 +105,16 @@ func serve(options options) error {
 		described := reflection.NewServer(reflection.ServerOptions{Services: server})
 		grpc_reflection_v1alpha.RegisterServerReflectionServer(server, described)
 	}
-	output := json.NewEncoder(os.Stdout)
-	first := listening{
-		Event: "listening", Target: "grpc", Addr: listener.Addr().String(), PID: os.Getpid(),
-	}
-	if err := output.Encode(first); err != nil {
-		return err
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-stop:
-	}
-	server.Stop()
-	return output.Encode(stopped{
-		Event: "stopped", Target: "grpc", Statuses: counts.byName(),
-		Received: catalog.received.Load(), Streamed: catalog.streamed.Load(),
+	return command.Serve("grpc", options.port, func(listener net.Listener) (command.Server, error) {
+		return command.Server{
+			Serve: func() error { return server.Serve(listener) },
+			Stop: func() (any, error) {
+				server.Stop()
+				return stopped{
+					Event: "stopped", Target: "grpc", Statuses: counts.byName(),
+					Received: catalog.received.Load(), Streamed: catalog.streamed.Load(),
+				}, nil
+			},
+		}, nil
 	})
 }

@@ -3,16 +3,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"ceiling.dev/targets/internal/command"
@@ -39,14 +35,6 @@ of each step ended with which status.
 `
 
 var version = "dev"
-
-// listening is the first line.
-type listening struct {
-	Event  string `json:"event"`
-	Target string `json:"target"`
-	Addr   string `json:"addr"`
-	PID    int    `json:"pid"`
-}
 
 // stopped is the last line.
 type stopped struct {
@@ -76,8 +64,6 @@ func main() {
 func parse(args []string, out io.Writer) (options, error) {
 	var parsed options
 	flags := flag.NewFlagSet("target-shop", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.UintVar(&parsed.port, "port", 0, "")
 	flags.DurationVar(&parsed.tokenFor, "token-for", time.Minute, "")
 	flags.StringVar(&parsed.fail, "fail", "", "")
 	flags.Uint64Var(&parsed.every, "every", 0, "")
@@ -89,21 +75,11 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.DurationVar(&parsed.idle, "idle", 0, "")
 	flags.StringVar(&parsed.cert, "tls-cert", "", "")
 	flags.StringVar(&parsed.key, "tls-key", "", "")
-	showVersion := flags.Bool("version", false, "")
-	err := flags.Parse(args)
+	var err error
+	parsed.port, err = command.Parse(flags, usage, version, args, out)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(out, usage)
-		return options{}, command.ErrDone
 	case err != nil:
 		return options{}, err
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("%q is not a flag; --help lists them", flags.Arg(0))
-	case *showVersion:
-		fmt.Fprintln(out, "target-shop", version)
-		return options{}, command.ErrDone
-	case parsed.port > 65535:
-		return options{}, fmt.Errorf("--port takes a number from 0 to 65535, not %d", parsed.port)
 	case (parsed.cert == "") != (parsed.key == ""):
 		return options{}, errors.New("--tls-cert and --tls-key belong together")
 	}
@@ -116,12 +92,6 @@ func parse(args []string, out io.Writer) (options, error) {
 }
 
 func serve(options options) error {
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", options.port))
-	if err != nil {
-		return err
-	}
 	shop := newShop(options)
 	server := &http.Server{
 		Handler: shop.routes(), ConnState: shop.connection, IdleTimeout: options.idle,
@@ -130,31 +100,21 @@ func serve(options options) error {
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetHTTP2(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
-	output := json.NewEncoder(os.Stdout)
-	first := listening{
-		Event: "listening", Target: "shop", Addr: listener.Addr().String(), PID: os.Getpid(),
-	}
-	if err := output.Encode(first); err != nil {
-		return err
-	}
-	failed := make(chan error, 1)
-	go func() {
-		if options.cert != "" {
-			failed <- server.ServeTLS(listener, options.cert, options.key)
-			return
-		}
-		failed <- server.Serve(listener)
-	}()
-	select {
-	case err := <-failed:
-		return err
-	case <-stop:
-	}
-	if err := server.Close(); err != nil {
-		return err
-	}
-	return output.Encode(stopped{
-		Event: "stopped", Target: "shop", Connections: shop.connections.Load(),
-		Steps: shop.counted(),
+	return command.Serve("shop", options.port, func(listener net.Listener) (command.Server, error) {
+		return command.Server{
+			Serve: func() error {
+				if options.cert != "" {
+					return server.ServeTLS(listener, options.cert, options.key)
+				}
+				return server.Serve(listener)
+			},
+			Stop: func() (any, error) {
+				err := server.Close()
+				return stopped{
+					Event: "stopped", Target: "shop", Connections: shop.connections.Load(),
+					Steps: shop.counted(),
+				}, err
+			},
+		}, nil
 	})
 }
