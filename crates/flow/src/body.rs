@@ -47,12 +47,10 @@ pub fn read(lines: &mut Lines<'_>, names: &Names<'_>, file: ReadFile<'_>) -> Res
                 .to_string(),
         ));
     }
-    if let Some(inside) = begin.strip_prefix('`') {
+    if begin.starts_with('`') {
         lines.take();
-        let (plain, rest) =
-            inside.split_once('`').ok_or_else(|| wrong("the ` is not closed".into()))?;
+        let (text, rest) = text::backquoted(begin, names).map_err(wrong)?;
         over(rest).map_err(wrong)?;
-        let text = text::with_holes(plain, names, |_| Escape::Raw).map_err(wrong)?;
         return Ok(Body { text, media_type: None });
     }
     if let Some(prefix) = prefix(begin) {

@@ -9,7 +9,7 @@ use crate::text::{self, is_over};
 use crate::wrong::Wrong;
 use model::check::Statuses;
 use model::flow::{
-    Assert, Capture, Comparison, Escape, Flow, Found, Operand, Piece, Query, Skip, Step, Test, Text,
+    Assert, Capture, Comparison, Escape, Flow, Found, Operand, Piece, Query, Step, Test, Text,
 };
 
 /// Most steps of a flow.
@@ -75,25 +75,7 @@ impl<'a> Reader<'a, '_> {
         let (method, rest) = request_line(line).ok_or_else(|| wrong(no_request(line)))?;
         let url = text::unquoted(rest, &self.names, Escape::Url).map_err(wrong)?;
         let path = self.below(&url).map_err(wrong)?;
-        let mut step = Step {
-            name: format!("{method} {}", shown(&path)),
-            line: number,
-            method: method.to_string(),
-            path,
-            headers: Vec::new(),
-            cookies: Vec::new(),
-            body: Text::default(),
-            delay_ns: 0,
-            repeat: 1,
-            skip: Skip::Never,
-            sets: Vec::new(),
-            timeout_ns: None,
-            redirects_max: 0,
-            statuses: None,
-            queries: Vec::new(),
-            captures: Vec::new(),
-            asserts: Vec::new(),
-        };
+        let mut step = Step { line: number, ..Step::new(method, path) };
         self.headers(&mut step)?;
         let mut body = Body::default();
         while let Some(section) = self.section() {
@@ -332,7 +314,7 @@ impl<'a> Reader<'a, '_> {
         for (number, name, value) in self.pairs()? {
             let value = text::unquoted(value, &self.names, Escape::Raw);
             let value = value.map_err(|what| Wrong::at(number, what))?;
-            let text = format!("header \"{name}\" == {}", shown(&value));
+            let text = format!("header \"{name}\" == {}", value.shown());
             let query = Query::Header(name.to_ascii_lowercase());
             add_assert(step, &mut queries, query, (Operand::Text(value), text, number));
         }
@@ -471,15 +453,6 @@ fn is_of_request(name: &str) -> bool {
 
 fn text_has(text: &Text, byte: u8) -> bool {
     text.0.iter().any(|piece| matches!(piece, Piece::Plain(bytes) if bytes.contains(&byte)))
-}
-
-/// A text for people: its holes are dots in braces.
-fn shown(text: &Text) -> String {
-    let pieces = text.0.iter().map(|piece| match piece {
-        Piece::Plain(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Piece::Hole(..) | Piece::Base64(_) => "{..}".to_string(),
-    });
-    pieces.collect()
 }
 
 /// What a line is that should have been a request.

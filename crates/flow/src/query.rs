@@ -284,10 +284,8 @@ fn operand<'a>(line: &'a str, names: &Names<'_>) -> Result<(Operand, &'a str), S
         return text::quoted(line, names, Escape::Raw)
             .map(|(text, rest)| (Operand::Text(text), rest));
     }
-    if let Some(inside) = line.strip_prefix('`') {
-        let (plain, rest) = inside.split_once('`').ok_or("the ` is not closed")?;
-        let text = text::with_holes(plain, names, |_| Escape::Raw)?;
-        return Ok((Operand::Text(text), rest));
+    if line.starts_with('`') {
+        return text::backquoted(line, names).map(|(text, rest)| (Operand::Text(text), rest));
     }
     if line.starts_with("{{") {
         let (text, rest) = text::hole(line, names, Escape::Raw)?;

@@ -5,10 +5,19 @@ use model::flow::{Escape, Text};
 
 /// Reads a text up to the end of the line or a comment; spaces around it are none of it.
 pub fn unquoted(line: &str, names: &Names<'_>, escape: Escape) -> Result<Text, String> {
-    let (text, rest) = until(line.trim_start(), '#', names, escape)?;
-    // A comment follows, or nothing.
-    debug_assert!(rest.is_empty() || rest.starts_with('#'));
-    Ok(without_end_spaces(text))
+    // Spaces around it are none of it, those that are written as escapes are.
+    let end = comment_at(line).unwrap_or(line.len());
+    Ok(until(line[..end].trim(), None, names, escape)?.0)
+}
+
+/// Where a comment begins.
+fn comment_at(line: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    line.find(|letter| {
+        let begins = letter == '#' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        begins
+    })
 }
 
 /// Reads a text in quotes, which the input begins with; returns what follows.
@@ -18,12 +27,20 @@ pub fn quoted<'a>(
     escape: Escape,
 ) -> Result<(Text, &'a str), String> {
     let inside = line.strip_prefix('"').ok_or("a text in \"quotes\" is expected here")?;
-    let (text, rest) = until(inside, '"', names, escape)?;
+    let (text, rest) = until(inside, Some('"'), names, escape)?;
     let rest = rest.strip_prefix('"').ok_or("the quotes are not closed")?;
     Ok((text, rest))
 }
 
-/// The same for a text that can have no holes.
+/// Reads a text in backquotes, which the input begins with; returns what follows.
+pub fn backquoted<'a>(line: &'a str, names: &Names<'_>) -> Result<(Text, &'a str), String> {
+    let inside = line.strip_prefix('`').unwrap_or(line);
+    let (text, rest) = until(inside, Some('`'), names, Escape::Raw)?;
+    let rest = rest.strip_prefix('`').ok_or("the ` is not closed")?;
+    Ok((text, rest))
+}
+
+/// A text in quotes that can have no holes.
 pub fn quoted_plain<'a>(line: &'a str, names: &Names<'_>) -> Result<(String, &'a str), String> {
     let (text, rest) = quoted(line, names, Escape::Raw)?;
     let bytes = text.constant().ok_or("a hole is not possible here")?;
@@ -37,16 +54,16 @@ pub fn constant(line: &str, names: &Names<'_>) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Text with holes and escapes up to `end`, which is not taken.
+/// Text with holes and escapes, up to `end` if there is one, which is not taken.
 fn until<'a>(
     line: &'a str,
-    end: char,
+    end: Option<char>,
     names: &Names<'_>,
     escape: Escape,
 ) -> Result<(Text, &'a str), String> {
     let mut text = Text::default();
     let mut rest = line;
-    while let Some(character) = rest.chars().next().filter(|character| *character != end) {
+    while let Some(character) = rest.chars().next().filter(|character| Some(*character) != end) {
         if rest.starts_with("{{") {
             let (hole, after) = hole(rest, names, escape)?;
             text.push(&hole);
@@ -99,17 +116,6 @@ fn unicode(rest: &str) -> Option<(char, &str)> {
     let (digits, after) = rest.strip_prefix('{')?.split_once('}')?;
     let code = u32::from_str_radix(digits, 16).ok()?;
     Some((char::from_u32(code)?, after))
-}
-
-fn without_end_spaces(mut text: Text) -> Text {
-    use model::flow::Piece;
-    if let Some(Piece::Plain(last)) = text.0.last_mut() {
-        last.truncate(last.trim_ascii_end().len());
-        if last.is_empty() {
-            text.0.pop();
-        }
-    }
-    text
 }
 
 /// Whether nothing but a comment is left.

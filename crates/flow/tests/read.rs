@@ -35,7 +35,7 @@ fn headers(step: &Step) -> Vec<String> {
 
 const SHOP: &str = r##"# A user logs in, buys and leaves.
 POST {{base}}/login?from=a%20b   # with a comment
-X-Trace: a\#b \u{e9}
+X-Trace: a\#b \u{e9}\u{20}   # spaces before a comment are none of it
 {
     "user": "{{user_name}}",
     "password": "{{password}}",
@@ -86,7 +86,7 @@ fn a_flow_is_read_with_all_that_it_says() {
 
     let login = &flow.steps[0];
     assert_eq!((login.name.as_str(), login.line), ("POST /login?from=a%20b", 2));
-    assert_eq!(headers(login), ["X-Trace: a#b é", "Content-Type: application/json"]);
+    assert_eq!(headers(login), ["X-Trace: a#b é ", "Content-Type: application/json"]);
     let body = shown(&login.body);
     assert!(body.contains("\"user\": \"<0 Json>\""), "{body}");
     assert!(body.contains("\"password\": \"p\\\"w d\""), "a given value is escaped too: {body}");
@@ -154,6 +154,8 @@ fn texts_between_backticks_files_and_bytes_are_bodies() {
     assert_eq!(body("```\na {{id}}\nb\n```").as_deref(), Ok("a 7\nb\n"));
     assert_eq!(body("```raw\na {{id}}\n```").as_deref(), Ok("a {{id}}\n"));
     assert_eq!(body("`a {{id}}`").as_deref(), Ok("a 7"));
+    assert_eq!(body("`a \\`b\\` \\\\`").as_deref(), Ok("a `b` \\"));
+    assert!(body("`a").unwrap_err().contains("line 2: the ` is not closed"));
     assert_eq!(body("hex,61 62;").as_deref(), Ok("ab"));
     assert_eq!(body("base64,YWI=;").as_deref(), Ok("ab"));
     let graphql = body("```graphql\n{ me(id: \"{{id}}\") }\n```");

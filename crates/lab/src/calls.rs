@@ -65,7 +65,8 @@ impl<'a> Calls<'a> {
             return Err("the server allows no call on this connection".to_string());
         }
         let mut body = Kept::default();
-        let (outcome, _) = self.line.exchange(&tape, &mut body, &mut Vec::new())?;
+        let (outcome, _) =
+            self.line.exchange(&tape, &mut body, &mut Vec::new()).map_err(|why| why.to_string())?;
         let Some(response) = outcome.response() else {
             return Err("the server gave the call up".to_string());
         };

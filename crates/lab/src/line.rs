@@ -6,7 +6,7 @@
 use crate::preflight::{Manners, Socket, advise, flush, is_timeout};
 use model::route::Address;
 use plan::Reach;
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 use wire::response::Outcome;
 use wire::session::{RequestId, Session, Witness};
@@ -72,7 +72,7 @@ impl Cable {
     fn shake(&mut self, reach: &Reach<'_>) -> Result<(), String> {
         let Some(choice) = reach.tls else { return Ok(()) };
         while self.tls.as_ref().is_some_and(TlsSession::is_shaking) {
-            self.send(&[])?;
+            self.send(&[]).map_err(|why| why.to_string())?;
             let heard = self.read().map_err(|why| format!("TLS with {}: {why}", self.address))?;
             let early = self.plain(&heard).map_err(|failure| {
                 let (what, advice) = advise(failure.cause, choice);
@@ -95,7 +95,7 @@ impl Cable {
     }
 
     /// Sends bytes, encrypted where that is agreed.
-    pub fn send(&mut self, plain: &[u8]) -> Result<(), String> {
+    pub fn send(&mut self, plain: &[u8]) -> Result<(), LineError> {
         let sent = match &mut self.tls {
             None => self.socket.write_all(plain),
             Some(session) => {
@@ -103,11 +103,11 @@ impl Cable {
                 flush(&mut self.socket, session)
             }
         };
-        sent.map_err(|error| error.to_string())
+        sent.map_err(LineError::from)
     }
 
     /// What comes next, without the encryption; nothing when the peer has closed.
-    pub fn hear(&mut self) -> Result<Vec<u8>, String> {
+    pub fn hear(&mut self) -> Result<Vec<u8>, LineError> {
         let mut plain = std::mem::take(&mut self.early);
         while plain.is_empty() {
             let heard = self.read()?;
@@ -123,16 +123,16 @@ impl Cable {
         Ok(plain)
     }
 
-    fn read(&mut self) -> Result<Vec<u8>, String> {
+    fn read(&mut self) -> Result<Vec<u8>, LineError> {
         let mut heard = [0; READ_BYTES];
         if Instant::now() > self.until {
             let Patience { limit, failure } = self.patience;
-            return Err(format!("{failure} within {limit:?}"));
+            return Err(format!("{failure} within {limit:?}").into());
         }
         match self.socket.read(&mut heard) {
             Ok(length) => Ok(heard[..length].to_vec()),
-            Err(error) if is_timeout(&error) => Err("it sent nothing".to_string()),
-            Err(error) => Err(error.to_string()),
+            Err(error) if is_timeout(&error) => Err("it sent nothing".to_string().into()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -158,6 +158,33 @@ pub struct Line<S: Session> {
     memory: S::Memory,
 }
 
+/// Why an exchange has no outcome.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// The peer closed the connection before the end of the response.
+    #[error("it closed the connection")]
+    Closed,
+    /// Anything else, in words.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl From<io::Error> for LineError {
+    fn from(error: io::Error) -> Self {
+        use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+        match error.kind() {
+            BrokenPipe | ConnectionAborted | ConnectionReset => Self::Closed,
+            _ => Self::Other(error.to_string()),
+        }
+    }
+}
+
+impl From<String> for LineError {
+    fn from(why: String) -> Self {
+        Self::Other(why)
+    }
+}
+
 /// When the parts of an exchange were.
 #[derive(Debug, Clone, Copy)]
 pub struct Stamps {
@@ -175,7 +202,7 @@ impl<S: Session> Line<S> {
         let mut line = Self { cable, session, memory: S::Memory::default() };
         let mut words = Vec::new();
         line.session.begin(&mut words);
-        line.cable.send(&words)?;
+        line.cable.send(&words).map_err(|why| why.to_string())?;
         while !line.session.is_ready() {
             let heard = line.heard()?;
             if line.session.addressee(&mut &heard[..]).is_err() {
@@ -193,7 +220,7 @@ impl<S: Session> Line<S> {
 
     /// What comes next; never nothing.
     fn heard(&mut self) -> Result<Vec<u8>, String> {
-        let heard = self.cable.hear()?;
+        let heard = self.cable.hear().map_err(|why| why.to_string())?;
         match heard.is_empty() {
             true => Err("it closed the connection".to_string()),
             false => Ok(heard),
@@ -207,7 +234,7 @@ impl<S: Session> Line<S> {
         tape: &Tape,
         witness: &mut impl Witness,
         raw: &mut Vec<u8>,
-    ) -> Result<(Outcome, Stamps), String> {
+    ) -> Result<(Outcome, Stamps), LineError> {
         let mut words = Vec::new();
         match S::WRITES {
             true => {
@@ -217,7 +244,8 @@ impl<S: Session> Line<S> {
         }
         let sent = Instant::now();
         let (mut first, mut bytes) = (None, 0);
-        let broken = |fault: model::fault::Fault| format!("the server {}", fault.words());
+        let broken =
+            |fault: model::fault::Fault| LineError::from(format!("the server {}", fault.words()));
         loop {
             self.session.owes(tape.bytes(), &mut words);
             self.cable.send(&words)?;
@@ -230,14 +258,14 @@ impl<S: Session> Line<S> {
                         let stamps = Stamps { sent, first, last };
                         Ok((Outcome::Response(response), stamps))
                     }
-                    None => Err("it closed the connection".to_string()),
+                    None => Err(LineError::Closed),
                 };
             }
             first.get_or_insert(last);
             let (mut input, mut outcome) = (&heard[..], None);
             while let Some(request) = self.session.addressee(&mut input).map_err(broken)? {
                 if outcome.is_some() && request == RequestId::Oldest {
-                    return Err("the server sent more than one response".to_string());
+                    return Err("the server sent more than one response".to_string().into());
                 }
                 let before = input;
                 let expect = tape.expect(0);
@@ -247,7 +275,8 @@ impl<S: Session> Line<S> {
                 raw.extend_from_slice(&taken[..taken.len().min(room)]);
                 bytes += taken.len();
                 if bytes > RESPONSE_MAX {
-                    return Err(format!("the response is larger than {} MiB", RESPONSE_MAX >> 20));
+                    let most = RESPONSE_MAX >> 20;
+                    return Err(format!("the response is larger than {most} MiB").into());
                 }
                 outcome = came.map_err(broken)?.or(outcome);
                 if input.is_empty() && request == RequestId::Oldest {

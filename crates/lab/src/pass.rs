@@ -5,26 +5,25 @@
 //! came, with what was captured and what held.
 //! Never: load, or a figure that is kept.
 
-use crate::line::{Cable, Line, Patience, Stamps};
+use crate::line::{Cable, Line, LineError, Patience, Stamps};
 use jiff::Timestamp;
-use model::flow::{Assert, Flow, Skip};
+use model::flow::{Assert, Flow, Skip, Text};
 use model::load::{HttpChoice, Request};
 use model::pass::{Answer, Captured, Examined, Sent, Taken};
 use model::random::Random;
 use plan::Reach;
 use std::thread;
 use std::time::Duration;
-use wire::fill::{Fill, Values};
+use wire::fill::{Fill, VALUES_BYTES, Values};
 use wire::http1::Http1;
 use wire::http2::{Http2, spell};
 use wire::jar::Jar;
 use wire::look::{Facts, Look, Miss, Sight, filler};
+use wire::program::{Bench, Program, Redirect, redirects};
 use wire::response::{Outcome, Response};
 use wire::session::{Session, Witness};
 use wire::tape::Tape;
 
-/// Bytes of the values of the user who tries.
-const VALUES_BYTES: usize = 1 << 20;
 /// Most of a body that is shown, bytes.
 pub const SHOWN_BODY_MAX: usize = 64 << 10;
 /// What random values of a flow are drawn for.
@@ -55,22 +54,23 @@ pub fn pass(
     setting: &Setting<'_>,
     tell: &mut dyn FnMut(&Taken),
 ) -> Result<bool, PassError> {
-    let looks: Result<Vec<Look>, String> = flow.steps.iter().map(Look::new).collect();
-    let looks = looks.map_err(PassError)?;
+    let date = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let program = Program::new(flow.clone(), date).map_err(PassError)?;
+    // A server that is not there is no step that failed.
+    let way = Some((Way::open(setting).map_err(PassError)?, Use::Fresh));
     let mut user = User {
-        flow,
+        program: &program,
         setting,
         values: Values::new(flow.variables.len(), VALUES_BYTES),
         jar: Jar::default(),
         random: Random::new(setting.seed, PURPOSE),
-        date: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         seq: 0,
-        // A server that is not there is no step that failed.
-        way: Some((Way::open(setting).map_err(PassError)?, Use::Fresh)),
+        way,
     };
-    for look in &looks {
-        for round in 1..=look.step().repeat {
-            if !user.step(look, (round, look.step().repeat), tell) {
+    for step in 0..program.steps() {
+        let rounds = program.step(step).repeat;
+        for round in 1..=rounds {
+            if !user.step(step, (round, rounds), tell) {
                 return Ok(false);
             }
         }
@@ -123,12 +123,11 @@ impl Way {
 }
 
 struct User<'a> {
-    flow: &'a Flow,
+    program: &'a Program,
     setting: &'a Setting<'a>,
     values: Values,
     jar: Jar,
     random: Random,
-    date: String,
     seq: u64,
     /// The connection, if one is open.
     way: Option<(Way, Use)>,
@@ -167,72 +166,95 @@ impl Witness for Watch<'_> {
     }
 }
 
-impl User<'_> {
-    fn fill(&mut self) -> Fill<'_> {
-        Fill {
-            values: &self.values,
-            user: 1,
-            seq: self.seq,
-            random: &mut self.random,
-            date: &self.date,
-        }
+/// Where a redirect leads, and whether the next request is a GET.
+struct Led {
+    from: String,
+    location: String,
+    becomes_get: bool,
+}
+
+impl<'a> User<'a> {
+    /// A text with its holes filled.
+    fn text(&mut self, text: &Text) -> Vec<u8> {
+        let (values, seq, random) = (&self.values, self.seq, &mut self.random);
+        Fill { values, user: 1, seq, random, date: self.program.date() }.text(text)
     }
 
     /// Takes one step, and redirects that follow; whether the pass goes on.
-    fn step(&mut self, look: &Look, round: (u32, u32), tell: &mut dyn FnMut(&Taken)) -> bool {
-        let step = look.step();
+    fn step(&mut self, number: u32, round: (u32, u32), tell: &mut dyn FnMut(&Taken)) -> bool {
+        let step = self.program.step(number);
         let (name, line) = (step.name.clone(), step.line);
         let mut taken = Taken { step: name, line, round, ..Taken::default() };
+        self.seq += 1;
         for (variable, text) in &step.sets {
-            let value = self.fill().text(text);
+            let value = self.text(text);
             if self.values.set(*variable, &value).is_err() {
                 taken.failed = Some("its variables are longer than what a user carries".into());
+                tell(&taken);
+                return false;
             }
         }
         if let Skip::When(text) = &step.skip
-            && self.fill().text(text) == b"true"
+            && self.text(text) == b"true"
         {
             tell(&taken);
             return true;
         }
         thread::sleep(Duration::from_nanos(step.delay_ns));
-        self.seq += 1;
-        let base = self.flow.base.clone();
-        let jar = self.jar.clone();
-        let request = wire::fill::request((&base, step), &mut self.fill(), &jar);
-        let mut request = match request {
-            Ok(request) => request,
-            Err(why) => {
-                taken.failed = Some(why);
-                tell(&taken);
-                return false;
+        let mut led: Option<Led> = None;
+        for hop in 0.. {
+            taken.is_redirect = hop > 0;
+            let request = match self.request(number, led.as_ref()) {
+                Ok(request) => request,
+                Err(why) => {
+                    taken.failed = Some(why);
+                    tell(&taken);
+                    return false;
+                }
+            };
+            if hop > 0 {
+                taken.step = format!("{} -> {}", step.name, request.path);
             }
-        };
-        for redirect in 0.. {
-            taken.is_redirect = redirect > 0;
-            let next = self.take(look, &request, &mut taken, step.redirects_max > redirect);
+            let follows = step.redirects_max > hop;
+            let next = self.take(self.program.look(number), &request, &mut taken, follows);
             tell(&taken);
             if taken.failed.is_some() {
                 return false;
             }
-            match next {
-                Some(next) => request = next,
-                None => break,
-            }
-            taken.step = format!("{} -> {}", step.name, request.path);
+            let Some((location, becomes_get)) = next else { break };
+            let becomes_get = becomes_get || led.is_some_and(|led| led.becomes_get);
+            led = Some(Led { from: request.path, location, becomes_get });
             (taken.answer, taken.sent) = (None, None);
+            self.seq += 1;
         }
         true
     }
 
-    /// Sends one request and examines the response; returns the request that a redirect asks for.
+    /// The request of a step, as a load makes it; why it cannot be sent otherwise.
+    fn request(&mut self, step: u32, led: Option<&Led>) -> Result<Request, String> {
+        let redirect = led.map(|led| Redirect {
+            from: led.from.as_bytes(),
+            location: led.location.as_bytes(),
+            becomes_get: led.becomes_get,
+        });
+        let (values, seq, random) = (&self.values, self.seq, &mut self.random);
+        let mut fill = Fill { values, user: 1, seq, random, date: self.program.date() };
+        let (mut bench, mut bytes) = (Bench::default(), Vec::new());
+        self.program
+            .put((step, redirect), (&mut fill, &self.jar), &mut bench, &mut bytes)
+            .map_err(|why| self.program.why(step, why, &bench))?;
+        Ok(parsed(&bytes))
+    }
+
+    /// Sends one request and examines the response; returns where a redirect that is followed
+    /// leads, and whether the next request is a GET.
     fn take(
         &mut self,
         look: &Look,
         request: &Request,
         taken: &mut Taken,
         follows: bool,
-    ) -> Option<Request> {
+    ) -> Option<(String, bool)> {
         taken.sent = Some(sent(request));
         let mut watch = Watch {
             look,
@@ -269,21 +291,16 @@ impl User<'_> {
             first_ns: first.duration_since(stamps.sent).as_nanos() as u64,
             last_ns,
         };
-        let location = location(&answer).filter(|_| follows).map(str::to_string);
+        let becomes_get = redirects(response.status, &look.step().method).filter(|_| follows);
+        let led = becomes_get.and_then(|becomes_get| Some((location(&answer)?, becomes_get)));
         taken.answer = Some(answer);
         if last_ns > timeout_ns {
             let limit = Duration::from_nanos(timeout_ns);
             taken.failed = Some(format!("its response was not complete within {limit:?}"));
             return None;
         }
-        if let Some(location) = location {
-            return match self.redirected(request, response.status, &location) {
-                Ok(next) => Some(next),
-                Err(why) => {
-                    taken.failed = Some(why);
-                    None
-                }
-            };
+        if led.is_some() {
+            return led;
         }
         let facts = Facts { status: response.status, version, duration_ns: last_ns };
         self.judge(look, &mut watch.sight, &facts, taken);
@@ -294,10 +311,10 @@ impl User<'_> {
     fn judge(&mut self, look: &Look, sight: &mut Sight, facts: &Facts, taken: &mut Taken) {
         let step = look.step();
         let mut random = Random::new(self.setting.seed, !PURPOSE);
-        let mut fill = filler(&mut random, &self.date, 1);
+        let mut fill = filler(&mut random, self.program.date(), 1);
         let judged = look.judge(sight, facts, &mut self.values, &mut fill);
         for capture in &step.captures {
-            let variable = &self.flow.variables[usize::from(capture.variable)];
+            let variable = &self.program.flow().variables[usize::from(capture.variable)];
             if let Some(value) = self.values.get(capture.variable) {
                 let value = String::from_utf8_lossy(value).into_owned();
                 let (name, is_secret) = (variable.name.clone(), variable.is_secret);
@@ -326,12 +343,12 @@ impl User<'_> {
             },
             Miss::Capture(place, why) => {
                 let capture = &step.captures[place];
-                let name = &self.flow.variables[usize::from(capture.variable)].name;
+                let name = &self.program.flow().variables[usize::from(capture.variable)].name;
                 format!("line {}: nothing captured for {name}: {}", capture.line, why.words())
             }
             Miss::NoRoom(place) => {
                 let capture = &step.captures[place];
-                let name = &self.flow.variables[usize::from(capture.variable)].name;
+                let name = &self.program.flow().variables[usize::from(capture.variable)].name;
                 format!("line {}: {name} is longer than what a user carries", capture.line)
             }
             Miss::Assert(place) => {
@@ -341,36 +358,6 @@ impl User<'_> {
                 format!("line {}: {}: {found}", assert.line, assert.text)
             }
         });
-    }
-
-    /// The request that a redirect asks for (RFC 9110, 15.4).
-    fn redirected(&self, from: &Request, status: u16, location: &str) -> Result<Request, String> {
-        let base = &self.flow.base;
-        let path = match location.starts_with('/') || location.contains("://") {
-            true => wire::fill::path_of(base, location.into())?,
-            // Beside the present one (RFC 3986, 5.3).
-            false => {
-                let path = from.path.split('?').next().unwrap_or_default();
-                let folder = &path[..path.rfind('/').map_or(0, |slash| slash + 1)];
-                format!("{folder}{location}")
-            }
-        };
-        let becomes_get = status == 303 && from.method != "HEAD"
-            || matches!(status, 301 | 302) && from.method == "POST";
-        let mut next = Request { path, ..from.clone() };
-        if becomes_get {
-            next.method = "GET".to_string();
-            next.body.clear();
-            next.headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("content-"));
-        }
-        next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("cookie"));
-        let mut cookies = Vec::new();
-        self.jar.put_into(next.path.as_bytes(), wire::fill::scheme_of(base), &mut cookies);
-        if !cookies.is_empty() {
-            let cookies = String::from_utf8_lossy(&cookies).into_owned();
-            next.headers.push(("Cookie".to_string(), cookies));
-        }
-        Ok(next)
     }
 
     /// One exchange, on the connection that is open or a new one.
@@ -392,7 +379,7 @@ impl User<'_> {
                 self.on(line, &tape, watch, &mut raw, Way::One)
             }
             Way::Two(line) => {
-                let scheme = wire::fill::scheme_of(&self.flow.base);
+                let scheme = wire::fill::scheme_of(&self.program.flow().base);
                 let tape = Tape::http2(std::slice::from_ref(request), scheme);
                 let tape = tape.map_err(|error| error.to_string())?;
                 self.on(line, &tape, watch, &mut raw, Way::Two)
@@ -401,8 +388,10 @@ impl User<'_> {
         match came {
             Ok((response, stamps)) => Ok((response, stamps, version, raw)),
             // It was closed before the request came: once more, on a new one.
-            Err(_) if its_use == Use::Kept && raw.is_empty() => self.exchange(request, watch),
-            Err(why) => Err(why),
+            Err(LineError::Closed) if its_use == Use::Kept && raw.is_empty() => {
+                self.exchange(request, watch)
+            }
+            Err(why) => Err(why.to_string()),
         }
     }
 
@@ -413,7 +402,7 @@ impl User<'_> {
         watch: &mut Watch<'_>,
         raw: &mut Vec<u8>,
         again: fn(Box<Line<S>>) -> Way,
-    ) -> Result<(Response, Stamps), String> {
+    ) -> Result<(Response, Stamps), LineError> {
         line.cable.begin();
         let (outcome, stamps) = line.exchange(tape, watch, raw)?;
         match outcome {
@@ -423,8 +412,10 @@ impl User<'_> {
                 }
                 Ok((response, stamps))
             }
-            Outcome::Refused => Err("the server refused it without processing it".to_string()),
-            Outcome::Abandoned => Err("the server gave it up".to_string()),
+            Outcome::Refused => {
+                Err("the server refused it without processing it".to_string().into())
+            }
+            Outcome::Abandoned => Err("the server gave it up".to_string().into()),
         }
     }
 }
@@ -450,11 +441,32 @@ fn sent(request: &Request) -> Sent {
     }
 }
 
-/// Where a redirect leads, if the answer is one.
-fn location(answer: &Answer) -> Option<&str> {
-    let is_redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
+/// The field Location of a response, if it has one with a value.
+fn location(answer: &Answer) -> Option<String> {
     let field = answer.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"))?;
-    is_redirect.then_some(field.1.as_str())
+    Some(field.1.clone()).filter(|value| !value.is_empty())
+}
+
+/// A request from the bytes that a load would send. Its encoders add the length of the body.
+fn parsed(bytes: &[u8]) -> Request {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
+    let head = String::from_utf8_lossy(&bytes[..end]);
+    let mut lines = head.split("\r\n");
+    let mut words = lines.next().unwrap_or_default().split(' ');
+    let mut request = Request {
+        method: words.next().unwrap_or_default().to_string(),
+        path: words.next().unwrap_or_default().to_string(),
+        body: bytes.get(end + 4..).unwrap_or_default().to_vec(),
+        ..Request::default()
+    };
+    for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
+        match name.to_ascii_lowercase().as_str() {
+            "host" => request.host = value.to_string(),
+            "content-length" => {}
+            _ => request.headers.push((name.to_string(), value.to_string())),
+        }
+    }
+    request
 }
 
 /// The header fields of a final response, from its bytes.

@@ -283,6 +283,31 @@ pub enum Operand {
     Loose(Text),
 }
 
+impl Step {
+    /// A request without conditions.
+    pub fn new(method: &str, path: Text) -> Self {
+        Self {
+            name: format!("{method} {}", path.shown()),
+            line: 1,
+            method: method.to_string(),
+            path,
+            headers: Vec::new(),
+            cookies: Vec::new(),
+            body: Text::default(),
+            delay_ns: 0,
+            repeat: 1,
+            skip: Skip::Never,
+            sets: Vec::new(),
+            timeout_ns: None,
+            redirects_max: 0,
+            statuses: None,
+            queries: Vec::new(),
+            captures: Vec::new(),
+            asserts: Vec::new(),
+        }
+    }
+}
+
 impl Flow {
     /// Adds a header to steps that have none of its name.
     pub fn add_header(&mut self, (name, value): (String, String)) {
@@ -316,6 +341,15 @@ impl Text {
             }
             Piece::Hole(..) | Piece::Base64(_) => None,
         })
+    }
+
+    /// For people: holes are dots in braces.
+    pub fn shown(&self) -> String {
+        let pieces = self.0.iter().map(|piece| match piece {
+            Piece::Plain(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Piece::Hole(..) | Piece::Base64(_) => "{..}".to_string(),
+        });
+        pieces.collect()
     }
 
     /// Adds plain bytes at the end.

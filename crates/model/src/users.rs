@@ -54,15 +54,15 @@ pub fn place(step: usize) -> usize {
 pub struct UserInfo {
     /// Users who began in the window.
     pub begun: u64,
-    /// Those of them who took all steps, and every step was good.
+    /// Users who took all steps, and every step was good.
     pub completed: u64,
-    /// Those who failed at a step.
+    /// Users who failed at a step.
     pub failed: u64,
-    /// Those who were not through when the drain ended.
+    /// Users who were not through when the drain ended.
     pub unfinished: u64,
     /// Time of whole flows without the time to think, nanoseconds: from the begin of the user, with
-    /// its connection, to the end of the last step. Those who failed or were not through are slower
-    /// than all others.
+    /// its connection unless that opens while the user thinks, to the end of the last step. Users
+    /// who failed or were not through are slower than all others.
     pub flow_ns: Summary,
     /// By step.
     pub steps: Vec<StepInfo>,
@@ -104,8 +104,9 @@ impl UserInfo {
         }
     }
 
-    /// What does not add up, in words; nothing if all does: who began is through, failed or not
-    /// through, and of those who came to a step each was good, failed or is left there.
+    /// What does not add up, in words; nothing if all does: each user who
+    /// began is through, failed or not through, and each user who came to a step was good there,
+    /// failed or is left there.
     pub fn gap(&self) -> Option<String> {
         let Self { begun, completed, failed, unfinished, .. } = self;
         if *begun != completed + failed + unfinished {

@@ -12,7 +12,7 @@ use crate::usage::{Refusal, Usage};
 use crate::values::{Body, Header, Method, Seed, Time, TokenFile, TryText, VariableName};
 use clap::Args;
 use flow::Flow;
-use model::flow::{Skip, Step, Text};
+use model::flow::{Step, Text};
 use model::load::HttpChoice;
 use model::pass::Mask;
 use model::route::Address;
@@ -162,7 +162,7 @@ impl Attempt {
         let method = self.method.as_ref().map_or_else(|| default.into(), |one| one.0.clone());
         let scheme = url.scheme.name();
         let path = Text::plain(url.path.clone());
-        let step = Step { body: Text::plain(body), ..step_of(&method, path) };
+        let step = Step { body: Text::plain(body), ..Step::new(&method, path) };
         Ok(Flow {
             name: url.path.clone(),
             steps: vec![step],
@@ -191,28 +191,5 @@ impl Attempt {
         let headers = self.headers.iter().cloned().chain(auth::of(asked, &self.headers, machine)?);
         headers.for_each(|header| flow.add_header(header.0));
         Ok(())
-    }
-}
-
-/// A step without conditions.
-fn step_of(method: &str, path: Text) -> Step {
-    Step {
-        name: method.to_string(),
-        line: 1,
-        method: method.to_string(),
-        path,
-        headers: Vec::new(),
-        cookies: Vec::new(),
-        body: Text::default(),
-        delay_ns: 0,
-        repeat: 1,
-        skip: Skip::Never,
-        sets: Vec::new(),
-        timeout_ns: None,
-        redirects_max: 0,
-        statuses: None,
-        queries: Vec::new(),
-        captures: Vec::new(),
-        asserts: Vec::new(),
     }
 }

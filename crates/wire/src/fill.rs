@@ -4,12 +4,13 @@
 //! starts what its users will take.
 
 use crate::http2::Scheme;
-use crate::jar::Jar;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use model::flow::{Piece, Source, Step, Text};
-use model::load::Request;
+use model::flow::{Piece, Source, Text};
 use model::random::Random;
+
+/// Most bytes of the values of a user.
+pub const VALUES_BYTES: usize = 4 * 1024;
 
 /// What a user carries from step to step.
 #[derive(Debug, Clone)]
@@ -120,78 +121,10 @@ impl Fill<'_> {
     }
 }
 
-/// A request of a step, with its holes filled, and the cookies of its user. Why it cannot be sent
-/// otherwise.
-// Cold: a step that is tried once.
-pub fn request(
-    (base, step): (&str, &Step),
-    fill: &mut Fill<'_>,
-    jar: &Jar,
-) -> Result<Request, String> {
-    let (_, authority) = base.split_once("://").unwrap_or(("http", base));
-    let path = path_of(base, fill.text(&step.path))?;
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    let mut headers: Vec<(String, String)> =
-        step.headers.iter().map(|(name, value)| (name.clone(), text(fill.text(value)))).collect();
-    let mut cookies = Vec::new();
-    jar.put_into(path.as_bytes(), scheme_of(base), &mut cookies);
-    for (name, value) in &step.cookies {
-        let separator: &[u8] = if cookies.is_empty() { b"" } else { b"; " };
-        cookies.extend_from_slice(separator);
-        cookies.extend_from_slice(name.as_bytes());
-        cookies.push(b'=');
-        fill.put(value, &mut cookies);
-    }
-    let has_own = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
-    if !cookies.is_empty() && !has_own {
-        headers.push(("Cookie".to_string(), text(cookies)));
-    }
-    Ok(Request {
-        method: step.method.clone(),
-        path,
-        host: authority.to_string(),
-        headers,
-        body: fill.text(&step.body),
-        ..Request::default()
-    })
-}
-
 /// The scheme of a server.
 pub fn scheme_of(base: &str) -> Scheme {
     let is_secure = base.get(..6).is_some_and(|begin| begin.eq_ignore_ascii_case("https:"));
     if is_secure { Scheme::Https } else { Scheme::Http }
-}
-
-/// The path of a step: what its holes were filled with may be a whole URL of the same server.
-// Cold: a step that is tried once.
-pub fn path_of(base: &str, filled: Vec<u8>) -> Result<String, String> {
-    let filled = String::from_utf8(filled).map_err(|_| "its path is no text".to_string())?;
-    match below(base.as_bytes(), filled.as_bytes()) {
-        (lead, Some(path)) => {
-            let path = [lead, path].concat();
-            Ok(String::from_utf8_lossy(&path).into_owned())
-        }
-        _ if filled.contains("//") => {
-            Err(format!("'{filled}' is on another server than {base}; a flow goes to one server"))
-        }
-        _ => Err(format!("'{filled}' is no path of {base}: it does not begin with /")),
-    }
-}
-
-/// The same in two parts, one after the other; nothing for a text that is neither a path nor a URL
-/// of the same server.
-pub(crate) fn below<'a>(base: &[u8], filled: &'a [u8]) -> (&'static [u8], Option<&'a [u8]>) {
-    let end = filled.iter().position(|byte| *byte == b'#').unwrap_or(filled.len());
-    let filled = &filled[..end];
-    let is_whole = filled.get(..base.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(base));
-    let path = if is_whole { &filled[base.len()..] } else { filled };
-    match path {
-        [b'/', b'/', ..] => (b"", None),
-        [b'/', ..] => (b"", Some(path)),
-        [b'?', ..] => (b"/", Some(path)),
-        [] if is_whole => (b"/", Some(path)),
-        _ => (b"", None),
-    }
 }
 
 /// A number in decimal.
@@ -276,14 +209,6 @@ mod tests {
         let uuid = hole(Source::Uuid, Escape::Raw);
         assert!(uuid.len() == 36 && uuid.as_bytes()[14] == b'4', "{uuid}");
         assert!(b"89ab".contains(&uuid.as_bytes()[19]), "{uuid}");
-        let base = "http://a.b:1";
-        let path = |filled: &str| path_of(base, filled.into());
-        for (filled, is) in [("/x?y#z", "/x?y"), ("HTTP://A.b:1/x", "/x"), ("http://a.b:1", "/")] {
-            assert_eq!(path(filled).as_deref(), Ok(is));
-        }
-        for wrong in ["http://other/x", "//other/x", "x", "", "http://a.b:12/x"] {
-            assert!(path(wrong).is_err(), "{wrong}");
-        }
         let inside = Text::plain("bob:secret");
         assert_eq!(text(Piece::Base64(inside)), "Ym9iOnNlY3JldA==");
     }

@@ -48,9 +48,16 @@ pub struct Redirect<'a> {
     pub becomes_get: bool,
 }
 
-/// A step cannot be sent with what its holes are filled with.
+/// Why a step cannot be sent with what its holes are filled with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotSendable;
+pub enum NotSendable {
+    /// It leads to another server, or is no path.
+    Path,
+    /// The value of a header, by its place, would end its line.
+    Header(usize),
+    /// The same of cookies.
+    Cookie,
+}
 
 /// Memory in which requests are made, one at a time.
 #[derive(Debug, Default)]
@@ -137,7 +144,7 @@ impl Program {
         let steps = self.places.iter().map(|(step, _)| self.step(*step));
         let requests = steps.zip(0..).map(|(step, target)| Request {
             method: step.method.clone(),
-            path: "/".to_string(),
+            path: shown_path(step),
             host: String::from_utf8_lossy(&self.host).into_owned(),
             // So that their names are checked.
             headers: step.headers.iter().map(|(name, _)| (name.clone(), String::new())).collect(),
@@ -147,7 +154,7 @@ impl Program {
         requests.collect()
     }
 
-    /// A tape that says of each step what its response looks like. Its bytes are sent by nobody.
+    /// A tape that says of each step what its response looks like. Its bytes are not sent.
     // Cold: once for each run.
     pub fn tape(&self) -> Result<Tape, EncodeError> {
         Tape::new(&self.requests(), 1)
@@ -187,10 +194,16 @@ impl Program {
         let is_sent = |name: &str| {
             !is_get || !name.get(..8).is_some_and(|begin| begin.eq_ignore_ascii_case("content-"))
         };
-        for (name, value) in step.headers.iter().filter(|(name, _)| is_sent(name)) {
+        let headers = step.headers.iter().enumerate();
+        for (place, (name, value)) in headers.filter(|(_, (name, _))| is_sent(name)) {
             output.extend_from_slice(name.as_bytes());
             output.extend_from_slice(b": ");
-            put_value(output, |output| fill.put(value, output))?;
+            let begin = output.len();
+            fill.put(value, output);
+            if !is_value(&output[begin..]) {
+                return Err(NotSendable::Header(place));
+            }
+            output.extend_from_slice(b"\r\n");
         }
         if !given("cookie") {
             let before = output.len();
@@ -210,7 +223,7 @@ impl Program {
                 fill.put(value, output);
             }
             match output.len() > begin {
-                true if !is_value(&output[begin..]) => return Err(NotSendable),
+                true if !is_value(&output[begin..]) => return Err(NotSendable::Cookie),
                 true => output.extend_from_slice(b"\r\n"),
                 false => output.truncate(before),
             }
@@ -226,17 +239,69 @@ impl Program {
         Ok(())
     }
 
+    /// Why a step was not sendable, in words; `bench` is as [`Program::put`] left it.
+    // Cold: one pass that fails.
+    pub fn why(&self, step: u32, why: NotSendable, bench: &Bench) -> String {
+        let (filled, base) = (String::from_utf8_lossy(&bench.head), &self.flow.base);
+        match why {
+            NotSendable::Path if filled.contains("//") => {
+                format!("'{filled}' is on another server than {base}; a flow goes to one server")
+            }
+            NotSendable::Path => {
+                format!("'{filled}' is no path of {base}: it does not begin with /")
+            }
+            NotSendable::Header(place) => {
+                let name = self.step(step).headers.get(place).map_or("", |(name, _)| name);
+                EncodeError::HeaderValue(name.to_string()).to_string()
+            }
+            NotSendable::Cookie => EncodeError::HeaderValue("Cookie".to_string()).to_string(),
+        }
+    }
+
     /// Appends a path; returns where it lies.
     fn put_path(&self, filled: &[u8], output: &mut Vec<u8>) -> Result<(usize, usize), NotSendable> {
-        let (lead, path) = crate::fill::below(self.flow.base.as_bytes(), filled);
-        let path = path.ok_or(NotSendable)?;
-        if path.iter().any(|byte| *byte <= b' ' || *byte == 0x7f) {
-            return Err(NotSendable);
-        }
+        let (lead, path) = below(self.flow.base.as_bytes(), filled);
+        let is_plain = |path: &&[u8]| path.iter().all(|byte| *byte > b' ' && *byte != 0x7f);
+        let path = path.filter(is_plain).ok_or(NotSendable::Path)?;
         let begin = output.len();
         output.extend_from_slice(lead);
         output.extend_from_slice(path);
         Ok((begin, output.len()))
+    }
+}
+
+/// The path of a step for a record: what its holes are filled with is not known, and a space would
+/// end it.
+// Cold: once for each run.
+fn shown_path(step: &Step) -> String {
+    let shown = step.path.shown().replace(char::is_whitespace, "");
+    if shown.starts_with('/') { shown } else { format!("/{shown}") }
+}
+
+/// Whether a response redirects (RFC 9110, 15.4), and then whether the next request is a GET: after
+/// 303 any but HEAD, and after 301 and 302 a POST, as clients do.
+pub fn redirects(status: u16, method: &str) -> Option<bool> {
+    match status {
+        303 => Some(method != "HEAD"),
+        301 | 302 => Some(method == "POST"),
+        307 | 308 => Some(false),
+        _ => None,
+    }
+}
+
+/// What a path or a URL of the same server is there, in two parts, one after the other; nothing for
+/// what is neither.
+fn below<'a>(base: &[u8], filled: &'a [u8]) -> (&'static [u8], Option<&'a [u8]>) {
+    let end = filled.iter().position(|byte| *byte == b'#').unwrap_or(filled.len());
+    let filled = &filled[..end];
+    let is_whole = filled.get(..base.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(base));
+    let path = if is_whole { &filled[base.len()..] } else { filled };
+    match path {
+        [b'/', b'/', ..] => (b"", None),
+        [b'/', ..] => (b"", Some(path)),
+        [b'?', ..] => (b"/", Some(path)),
+        [] if is_whole => (b"/", Some(path)),
+        _ => (b"", None),
     }
 }
 
@@ -253,18 +318,125 @@ fn put_location(redirect: Redirect<'_>, output: &mut Vec<u8>) {
     output.extend_from_slice(location);
 }
 
-/// Appends the value of a header and the end of its line.
-fn put_value(output: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) -> Result<(), NotSendable> {
-    let begin = output.len();
-    put(output);
-    if !is_value(&output[begin..]) {
-        return Err(NotSendable);
-    }
-    output.extend_from_slice(b"\r\n");
-    Ok(())
-}
-
 /// Whether a header can have this value.
 fn is_value(value: &[u8]) -> bool {
     value.iter().all(|byte| *byte == b'\t' || *byte >= b' ' && *byte != 0x7f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fill::Values;
+    use model::flow::{Escape, Piece, Source, Text, Variable};
+    use model::random::Random;
+
+    /// The request of a step whose one variable has this value, or why there is none.
+    fn made(step: Step, value: &str, redirect: Option<Redirect<'_>>) -> Result<String, String> {
+        let variables = vec![Variable { name: "v".into(), is_secret: false }];
+        let flow =
+            Flow { name: "f".into(), steps: vec![step], variables, base: "http://a.b:1".into() };
+        let program = Program::new(flow, "now".into()).unwrap();
+        let mut values = Values::new(1, 1000);
+        values.set(0, value.as_bytes()).unwrap();
+        let mut jar = Jar::default();
+        jar.take(b"sid=1; Path=/", b"/");
+        let mut random = Random::new(1, 1);
+        let mut fill = Fill { values: &values, user: 1, seq: 1, random: &mut random, date: "now" };
+        let (mut bench, mut bytes) = (Bench::default(), Vec::new());
+        match program.put((0, redirect), (&mut fill, &jar), &mut bench, &mut bytes) {
+            Ok(()) => Ok(String::from_utf8(bytes).unwrap()),
+            Err(why) => Err(program.why(0, why, &bench)),
+        }
+    }
+
+    fn hole(escape: Escape) -> Text {
+        Text(vec![Piece::Hole(Source::Variable(0), escape)])
+    }
+
+    #[test]
+    fn a_step_becomes_a_request_with_cookies_and_its_length() {
+        let step = Step {
+            headers: vec![("X-A".into(), hole(Escape::Raw))],
+            cookies: vec![("c".into(), hole(Escape::Raw))],
+            body: hole(Escape::Json),
+            ..Step::new("PUT", Text::plain("/x"))
+        };
+        let expected = "PUT /x HTTP/1.1\r\nHost: a.b:1\r\nX-A: \"\r\nCookie: sid=1; c=\"\r\n\
+                        Content-Length: 2\r\n\r\n\\\"";
+        assert_eq!(made(step, "\"", None).as_deref(), Ok(expected));
+    }
+
+    #[test]
+    fn a_path_is_one_of_the_same_server() {
+        let line = |filled: &str| {
+            let request = made(Step::new("GET", hole(Escape::Url)), filled, None)?;
+            Ok(request.split(' ').nth(1).unwrap().to_string())
+        };
+        for (filled, is) in [
+            ("/x?y#z", "/x?y"),
+            ("HTTP://A.b:1/x", "/x"),
+            ("http://a.b:1", "/"),
+            ("http://a.b:1?q", "/?q"),
+            ("/a b", "/a%20b"),
+        ] {
+            assert_eq!(line(filled), Ok::<_, String>(is.to_string()), "{filled}");
+        }
+        for (filled, words) in [
+            ("http://other/x", "is on another server than http://a.b:1"),
+            ("//other/x", "is on another server"),
+            ("http://a.b:12/x", "is on another server"),
+            ("x", "'x' is no path of http://a.b:1: it does not begin with /"),
+            ("", "'' is no path"),
+        ] {
+            let why: Result<String, String> = line(filled);
+            assert!(why.as_ref().unwrap_err().contains(words), "{filled}: {why:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_cannot_end_a_line() {
+        let header = |name: &str| Step {
+            headers: vec![("X-B".into(), Text::plain("b")), (name.into(), hole(Escape::Raw))],
+            ..Step::new("GET", Text::plain("/"))
+        };
+        let why = made(header("X-A"), "a\r\nX: y", None).unwrap_err();
+        assert!(why.contains("header 'X-A' has a line break"), "{why}");
+        let cookies = vec![("c".into(), hole(Escape::Raw))];
+        let cookie = Step { cookies, ..Step::new("GET", Text::plain("/")) };
+        assert!(made(cookie, "a\nb", None).unwrap_err().contains("header 'Cookie'"));
+    }
+
+    #[test]
+    fn a_redirect_is_followed_as_clients_do() {
+        let step = || Step {
+            headers: vec![
+                ("Content-Type".into(), Text::plain("a/b")),
+                ("X-A".into(), Text::plain("a")),
+            ],
+            body: Text::plain("body"),
+            ..Step::new("POST", Text::plain("/a/b?c"))
+        };
+        let to = |location: &'static str, becomes_get| {
+            let redirect =
+                Redirect { from: b"/a/b?c/d", location: location.as_bytes(), becomes_get };
+            made(step(), "", Some(redirect)).map(|request| {
+                let parts: Vec<&str> = request.split(' ').collect();
+                let has = |text| request.contains(text);
+                let kept = (has("Content-Type"), has("\r\n\r\nbody"), has("X-A: a"));
+                (format!("{} {}", parts[0], parts[1]), kept)
+            })
+        };
+        let (all, without) = ((true, true, true), (false, false, true));
+        assert_eq!(to("/c", false), Ok(("POST /c".into(), all)));
+        assert_eq!(to("c?d", true), Ok(("GET /a/c?d".into(), without)));
+        assert_eq!(to("http://a.b:1/e", true), Ok(("GET /e".into(), without)));
+        assert!(to("http://evil/e", true).unwrap_err().contains("is on another server"));
+        let gets = [301, 302, 303, 307, 308, 200, 304].map(|status| redirects(status, "POST"));
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(gets, [yes, yes, yes, no, no, None, None]);
+        assert_eq!(
+            (redirects(303, "HEAD"), redirects(303, "PUT"), redirects(301, "PUT")),
+            (no, yes, no)
+        );
+    }
 }

@@ -2,7 +2,7 @@
 
 use model::check::Statuses;
 use model::flow::{
-    Assert, Capture, Comparison, Filter, Found, Key, Kind, Operand, Query, Skip, Step, Test, Text,
+    Assert, Capture, Comparison, Filter, Found, Key, Kind, Operand, Query, Step, Test, Text,
 };
 use model::random::Random;
 use proptest::prelude::*;
@@ -10,25 +10,7 @@ use wire::fill::Values;
 use wire::look::{Facts, Look, Miss, Nothing, filler};
 
 fn step() -> Step {
-    Step {
-        name: "GET /".into(),
-        line: 1,
-        method: "GET".into(),
-        path: Text::plain("/"),
-        headers: Vec::new(),
-        cookies: Vec::new(),
-        body: Text::default(),
-        delay_ns: 0,
-        repeat: 1,
-        skip: Skip::Never,
-        sets: Vec::new(),
-        timeout_ns: None,
-        redirects_max: 0,
-        statuses: None,
-        queries: Vec::new(),
-        captures: Vec::new(),
-        asserts: Vec::new(),
-    }
+    Step::new("GET", Text::plain("/"))
 }
 
 /// A path of names and places, with dots between them.

@@ -196,11 +196,11 @@ fn what_cannot_be_tried_is_said_in_one_line() {
         assert!(said.stderr.contains(words), "{arguments:?}: {}", said.stderr);
         assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
     }
-    let nobody = run(&["try", "http://127.0.0.1:1/"]);
-    assert_eq!(nobody.code, 5, "{}", nobody.stderr);
+    let refused = run(&["try", "http://127.0.0.1:1/"]);
+    assert_eq!(refused.code, 5, "{}", refused.stderr);
 }
 
-/// What the account of users says is what the shop counted: nobody began before the window, so all
+/// What the account of users says is what the shop counted: no user began before the window, so all
 /// requests but those of the one user before the load are theirs.
 #[test]
 fn users_of_a_load_are_those_that_the_shop_saw() {

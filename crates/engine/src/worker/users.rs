@@ -23,18 +23,16 @@ use model::random::Random;
 use model::tick::Tick;
 use model::users::place;
 use std::sync::Arc;
-use wire::fill::{Fill, Values};
+use wire::fill::{Fill, VALUES_BYTES, Values};
 use wire::jar::Jar;
 use wire::look::head::HeadLines;
 use wire::look::{Facts, Look, Miss, Sight, filler};
-use wire::program::{Bench, Hop, NotSendable, Program, Redirect};
+use wire::program::{Bench, Hop, Program, Redirect, redirects};
 use wire::response::{Expect, Outcome, ProtocolError, Response};
 use wire::rules::{FIRST_ERROR, Fate};
 use wire::session::{Session, Witness};
 
-/// Bytes that the values of a user may take.
-const VALUES_BYTES: usize = 4 * 1024;
-/// Longest path of which cookies get their default, and memory of a request at the start, bytes.
+/// Memory of a path and of a request at the start, bytes.
 const PATH_BYTES: usize = 256;
 const REQUEST_BYTES: usize = 4 * 1024;
 /// What random values are drawn for.
@@ -71,8 +69,10 @@ struct User {
     /// Whether it was counted that the user began, and whether that was in the window.
     is_counted: bool,
     is_measured: bool,
-    /// The number of the user, from 1, over all workers.
+    /// The number of the user, and of the request that is next or under way, from 1, over all
+    /// workers.
     number: u64,
+    seq: u64,
     /// The next step, or the one under way, and which of its repetitions.
     step: u32,
     round: u32,
@@ -103,7 +103,8 @@ pub(super) struct Users {
     /// Users of the window who are not through.
     active: u64,
     come: u64,
-    sent: u64,
+    /// Numbers that requests took.
+    numbers: u64,
     seed: u64,
     shard: Shard,
     bench: Bench,
@@ -135,6 +136,7 @@ impl Users {
             is_counted: false,
             is_measured: false,
             number: 0,
+            seq: 0,
             step: 0,
             round: 0,
             hops: 0,
@@ -156,7 +158,7 @@ impl Users {
             spare: (0..steps).map(|_| Vec::with_capacity(slots as usize)).collect(),
             active: 0,
             come: 0,
-            sent: 0,
+            numbers: 0,
             seed,
             shard: shard.clone(),
             bench: Bench::default(),
@@ -191,12 +193,12 @@ impl Users {
         place(self.position(slot) as usize)
     }
 
-    /// Whether nobody is on a connection any more.
+    /// Whether the user of a connection is through.
     pub fn is_through(&self, slot: SlotId) -> bool {
         self.all[slot as usize].place == Place::Nowhere
     }
 
-    /// When the next step of a user is due who thinks.
+    /// When the next step is due, while a user thinks.
     pub fn due_ns(&self, slot: SlotId) -> Option<u64> {
         match self.all[slot as usize].place {
             Place::Thinking(due_ns) => Some(due_ns),
@@ -219,7 +221,7 @@ impl Users {
             _ => Came::Early,
         };
         (user.came_ns, user.is_counted, user.is_measured) = (now_ns, false, false);
-        (user.step, user.round, user.hops, user.thought_ns) = (0, 0, 0, 0);
+        (user.step, user.round, user.thought_ns) = (0, 0, 0);
         user.values.clear();
         user.jar.clear();
         user.random = Random::new(self.seed ^ user.number, PURPOSE);
@@ -227,6 +229,7 @@ impl Users {
         if user.came == Came::Window {
             self.count(slot, stage, now_ns, tick);
         }
+        self.arrive(slot, now_ns, tick);
     }
 
     /// Counts that a user began, once.
@@ -240,6 +243,10 @@ impl Users {
             Came::WarmUp => (false, user.came_ns),
             Came::Window => (true, user.came_ns),
         };
+        if user.came == Came::Early {
+            // Such users thought before they began.
+            user.thought_ns = 0;
+        }
         if user.is_measured {
             tick.users.begun += 1;
             self.active += 1;
@@ -248,8 +255,6 @@ impl Users {
 
     /// Makes the request of the next step of a user, if it is due and may be sent.
     pub fn next(&mut self, slot: SlotId, stage: Stage, now_ns: u64, tick: &mut Tick) -> Next {
-        // Counts a reference of this worker alone.
-        let Some(program) = self.program.as_ref().map(Arc::clone) else { return Next::Wait };
         let user = &mut self.all[slot as usize];
         match user.place {
             Place::Ready => {}
@@ -265,21 +270,19 @@ impl Users {
             return Next::Wait;
         }
         self.count(slot, stage, now_ns, tick);
-        if self.all[slot as usize].hops == 0 && !self.pass_over(slot, &program, now_ns, tick) {
-            return Next::Leave;
-        }
         let counted = self.counted(slot);
-        let user = &mut self.all[slot as usize];
+        let (user, Some(program)) = (&mut self.all[slot as usize], &self.program) else {
+            return Next::Wait;
+        };
         let step = user.step;
         if user.is_measured {
             tick.users.reached[counted] += 1;
         }
-        self.sent += 1;
         self.request.clear();
         let mut fill = Fill {
             values: &user.values,
             user: user.number,
-            seq: self.shard.number(self.sent - 1) + 1,
+            seq: user.seq,
             random: &mut user.random,
             date: program.date(),
         };
@@ -290,13 +293,13 @@ impl Users {
         });
         let with = (&mut fill, &user.jar);
         let made = program.put((step, redirect), with, &mut self.bench, &mut self.request);
-        if made == Err(NotSendable) {
+        if made.is_err() {
             self.fail(slot, tick);
             return Next::Leave;
         }
         let path = self.request.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
         user.path.clear();
-        user.path.extend_from_slice(&path[..path.len().min(PATH_BYTES)]);
+        user.path.extend_from_slice(path);
         let mut sight =
             self.spare[step as usize].pop().unwrap_or_else(|| program.look(step).sight());
         sight.restart();
@@ -306,35 +309,47 @@ impl Users {
         Next::Send
     }
 
-    /// Gives variables of the next step their values, and passes over steps that are left out.
-    /// Whether a step is left to be sent.
-    fn pass_over(&mut self, slot: SlotId, program: &Program, now_ns: u64, tick: &mut Tick) -> bool {
-        loop {
-            let user = &mut self.all[slot as usize];
-            if user.step == program.steps() {
-                self.complete(slot, now_ns, tick);
-                return false;
-            }
+    /// A user comes to a step: gives its variables their values, passes over steps that are left
+    /// out, and thinks before the one that is to be sent, or is through.
+    fn arrive(&mut self, slot: SlotId, now_ns: u64, tick: &mut Tick) {
+        self.take_number(slot);
+        let (user, Some(program)) = (&mut self.all[slot as usize], &self.program) else { return };
+        (user.hops, user.becomes_get) = (0, false);
+        let text = &mut self.bench.text;
+        while user.step < program.steps() {
             let step = program.step(user.step);
-            let (seq, number) = (self.sent + 1, user.number);
-            for (variable, text) in &step.sets {
-                self.bench.text.clear();
+            let (number, seq, date) = (user.number, user.seq, program.date());
+            for (variable, value) in &step.sets {
+                text.clear();
                 let (values, random) = (&user.values, &mut user.random);
-                let mut fill = Fill { values, user: number, seq, random, date: program.date() };
-                fill.put(text, &mut self.bench.text);
+                Fill { values, user: number, seq, random, date }.put(value, text);
                 // What has no room leaves the variable without a value.
-                let _ = user.values.set(*variable, &self.bench.text);
+                let _ = user.values.set(*variable, text);
             }
-            let Skip::When(text) = &step.skip else { return true };
-            self.bench.text.clear();
+            let Skip::When(condition) = &step.skip else { break };
+            text.clear();
             let (values, random) = (&user.values, &mut user.random);
-            let mut fill = Fill { values, user: number, seq, random, date: program.date() };
-            fill.put(text, &mut self.bench.text);
-            if self.bench.text != b"true" {
-                return true;
+            Fill { values, user: number, seq, random, date }.put(condition, text);
+            if text != b"true" {
+                break;
             }
             (user.step, user.round) = (user.step + 1, 0);
         }
+        if user.step == program.steps() {
+            return self.complete(slot, now_ns, tick);
+        }
+        let delay_ns = program.step(user.step).delay_ns;
+        user.thought_ns += delay_ns;
+        user.place = match delay_ns {
+            0 => Place::Ready,
+            _ => Place::Thinking(now_ns + delay_ns),
+        };
+    }
+
+    /// The next request of a user has a number that no other has.
+    fn take_number(&mut self, slot: SlotId) {
+        self.all[slot as usize].seq = self.shard.number(self.numbers) + 1;
+        self.numbers += 1;
     }
 
     /// Lets a session receive the response to the step of a user.
@@ -384,12 +399,12 @@ impl Users {
         };
         let Some(mut sight) = user.sight.take() else { return Fate::of_status(response.status) };
         let look = program.look(user.step);
-        let is_redirect = matches!(response.status, 301 | 302 | 303 | 307 | 308);
-        if is_redirect && user.hops < look.step().redirects_max && !user.location.is_empty() {
+        let step = look.step();
+        let becomes_get = redirects(response.status, &step.method)
+            .filter(|_| user.hops < step.redirects_max && !user.location.is_empty());
+        if let Some(becomes_get) = becomes_get {
+            user.becomes_get |= becomes_get;
             self.spare[user.step as usize].push(sight);
-            let is_post = look.step().method == "POST";
-            user.becomes_get |= response.status == 303 && look.step().method != "HEAD"
-                || matches!(response.status, 301 | 302) && is_post;
             self.redirect(slot, tick);
             return Fate::Good;
         }
@@ -424,6 +439,7 @@ impl Users {
         tick.users.good[counted] += u64::from(user.is_measured);
         user.hops += 1;
         user.place = Place::Ready;
+        self.take_number(slot);
     }
 
     /// A step was good: the next one is due after the time to think.
@@ -431,20 +447,11 @@ impl Users {
         let counted = self.counted(slot);
         let (user, Some(program)) = (&mut self.all[slot as usize], &self.program) else { return };
         tick.users.good[counted] += u64::from(user.is_measured);
-        (user.hops, user.becomes_get) = (0, false);
         user.round += 1;
         if user.round == program.step(user.step).repeat {
             (user.step, user.round) = (user.step + 1, 0);
         }
-        if user.step == program.steps() {
-            return self.complete(slot, at_ns, tick);
-        }
-        let delay_ns = program.step(user.step).delay_ns;
-        user.thought_ns += delay_ns;
-        user.place = match delay_ns {
-            0 => Place::Ready,
-            _ => Place::Thinking(at_ns + delay_ns),
-        };
+        self.arrive(slot, at_ns, tick);
     }
 
     /// A user took all steps.

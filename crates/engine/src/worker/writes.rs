@@ -111,7 +111,7 @@ impl Writes {
         self.note(slot, (0, false));
     }
 
-    /// A connection is there on which nobody greets.
+    /// A connection is there on which the client sends no greeting.
     pub fn renew(&mut self, slot: SlotId) {
         self.note(slot, (0, false));
         self.lines[slot as usize] = FRESH;

@@ -1,5 +1,5 @@
 //! Users of a flow in virtual time against a shop that misbehaves: every user and every step has
-//! one end, and nobody gets what is another's.
+//! one end, and no user gets what is another's.
 
 use engine::driver::sim::shop::{PATHS, ShopFaults, ShopLog};
 use engine::job::Job;
@@ -14,29 +14,14 @@ use std::sync::Arc;
 use wire::program::Program;
 
 const MS: u64 = 1_000_000;
+/// Where the requests for each path are in the account: the one before the last is left out.
+const PLACES: [usize; PATHS.len()] = [0, 1, 2, 3, 5];
+const LEFT_OUT: usize = 4;
 /// Repetitions of the last step.
 const REPEAT: u64 = 2;
 
 fn step(method: &str, path: &str) -> Step {
-    Step {
-        name: format!("{method} {path}"),
-        line: 1,
-        method: method.into(),
-        path: Text::plain(path),
-        headers: Vec::new(),
-        cookies: Vec::new(),
-        body: Text::default(),
-        delay_ns: 0,
-        repeat: 1,
-        skip: Skip::Never,
-        sets: Vec::new(),
-        timeout_ns: None,
-        redirects_max: 0,
-        statuses: "200".parse().ok(),
-        queries: Vec::new(),
-        captures: Vec::new(),
-        asserts: Vec::new(),
-    }
+    Step { statuses: "200".parse().ok(), ..Step::new(method, Text::plain(path)) }
 }
 
 fn found() -> Found {
@@ -63,9 +48,13 @@ fn flow() -> Flow {
         text: String::new(),
         line: 1,
     };
+    let mut numbered = with_token(PATHS[4]);
+    numbered.push_plain(b"&n=");
+    numbered.push(&Text(vec![Piece::Hole(Source::Variable(2), Escape::Url)]));
     let id = Query::Json(vec![name("items"), Key::Nth(1), name("id")]);
     let steps = vec![
         Step {
+            delay_ns: MS,
             body: Text::plain("{\"user\": \"ann\"}"),
             queries: vec![Query::Json(vec![name("token")])],
             captures: capture(0),
@@ -85,13 +74,20 @@ fn flow() -> Flow {
             captures: capture(1),
             ..step("POST", PATHS[2])
         },
-        Step { path: with_token(PATHS[4]), repeat: REPEAT as u32, ..step("GET", PATHS[4]) },
+        // Never taken, and never waited for.
+        Step { skip: Skip::When(Text::plain("true")), delay_ns: 100 * MS, ..step("GET", "/never") },
+        Step {
+            path: numbered,
+            sets: vec![(2, Text(vec![Piece::Hole(Source::Seq, Escape::Raw)]))],
+            repeat: REPEAT as u32,
+            ..step("GET", PATHS[4])
+        },
     ];
     let variable = |name: &str| Variable { name: name.into(), is_secret: false };
     Flow {
         name: "shop".into(),
         steps,
-        variables: vec![variable("token"), variable("id")],
+        variables: vec![variable("token"), variable("id"), variable("n")],
         base: "http://sim".into(),
     }
 }
@@ -112,7 +108,16 @@ fn level(users: u32, warmup_ns: u64) -> Level {
 }
 
 fn ran(seed: u64, level: Level, faults: ShopFaults) -> (Account, UserTally, ShopLog) {
-    let program = Program::new(flow(), "2026-11-30T00:00:00Z".into()).unwrap();
+    ran_of(flow(), seed, level, faults)
+}
+
+fn ran_of(
+    flow: Flow,
+    seed: u64,
+    level: Level,
+    faults: ShopFaults,
+) -> (Account, UserTally, ShopLog) {
+    let program = Program::new(flow, "2026-11-30T00:00:00Z".into()).unwrap();
     let job = Job {
         connections_max: level.connections_max,
         timeout_ns: 40 * MS,
@@ -133,7 +138,7 @@ fn check(seed: u64, level: Level, faults: ShopFaults) -> (Account, UserTally) {
     let (account, users, log) = ran(seed, level, faults);
     let info = UserInfo::of(&users, &names(), Default::default());
     assert_eq!(info.gap(), None, "{seed}: {users:?}");
-    assert_eq!(log.strange, 0, "{seed}: somebody got what is another's");
+    assert_eq!(log.strange, 0, "{seed}: a user did what is not of the flow");
     let (measured, unmeasured) = (&account.measured, &account.unmeasured);
     for counters in [measured, unmeasured] {
         let fates = counters.completed + counters.failed + counters.unanswered;
@@ -141,16 +146,17 @@ fn check(seed: u64, level: Level, faults: ShopFaults) -> (Account, UserTally) {
     }
     let asked: u64 = log.requests.iter().sum();
     assert_eq!(measured.sent + unmeasured.sent, asked, "{seed}: {log:?}");
-    for place in 0..PATHS.len() {
-        assert!(users.good[place] <= log.good[place], "{seed}: {users:?} {log:?}");
+    assert_eq!(users.reached[LEFT_OUT], 0, "{seed}: {users:?}");
+    for (path, place) in PLACES.into_iter().enumerate() {
+        assert!(users.good[place] <= log.good[path], "{seed}: {users:?} {log:?}");
         // All users are of the window, and none of them was left without a connection.
         let is_connected =
             faults.refused + faults.unheard + faults.last_response == 0 && faults.idle_close == 0;
         if level.warmup_ns == 0 && is_connected {
-            assert_eq!(users.reached[place], log.requests[place], "{seed}: {users:?} {log:?}");
+            assert_eq!(users.reached[place], log.requests[path], "{seed}: {users:?} {log:?}");
         }
     }
-    assert!(users.completed * REPEAT <= users.good[4], "{seed}: {users:?}");
+    assert!(users.completed * REPEAT <= users.good[5], "{seed}: {users:?}");
     (account, users)
 }
 
@@ -170,11 +176,33 @@ fn users_of_a_good_server_take_every_step_in_time() {
         assert!(users.completed >= 10, "{seed}: {users:?}");
         assert_eq!(users.begun, users.completed);
         assert_eq!(account.measured.failed + account.unmeasured.failed, 0);
-        // Six requests and a connection, and no time to think: 3 ms of it are left out.
+        // Six requests without the time to think: 4 ms of it are left out. The pieces of a response
+        // come 1 us apart.
         let (min, max) = (account.flow.min.unwrap(), account.flow.max.unwrap());
-        assert!(min >= 6 * service_ns.0 + 20_000, "{seed}: {min}");
+        assert!(min >= 6 * service_ns.0, "{seed}: {min}");
         assert!(max <= 6 * service_ns.1 + 1_000_000, "{seed}: {max}");
     }
+}
+
+#[test]
+fn a_connection_takes_time_of_the_flow_unless_it_opens_while_the_user_thinks() {
+    const SERVICE_NS: u64 = 500_000;
+    let faults = ShopFaults { service_ns: (SERVICE_NS, SERVICE_NS), ..ShopFaults::default() };
+    let times = |first_delay_ns| {
+        let mut flow = flow();
+        flow.steps[0].delay_ns = first_delay_ns;
+        let (account, users, _) = ran_of(flow, 3, level(4, 0), faults);
+        assert_eq!(users.begun, users.completed);
+        (account.flow.min.unwrap(), account.flow.max.unwrap())
+    };
+    // Who has a connection before the load begins waits for none. The others wait up to 200 us.
+    let (min, max) = times(0);
+    assert_eq!(min, 6 * SERVICE_NS);
+    assert!((6 * SERVICE_NS + 150_000..=6 * SERVICE_NS + 200_000).contains(&max), "{max}");
+    assert_eq!(times(MS), (6 * SERVICE_NS, 6 * SERVICE_NS));
+    // A user who thinks for 10 us waits for the rest.
+    let (_, max) = times(10_000);
+    assert!((6 * SERVICE_NS + 140_000..=6 * SERVICE_NS + 190_000).contains(&max), "{max}");
 }
 
 #[test]
@@ -193,12 +221,14 @@ fn nothing_is_lost_whatever_the_server_does() {
             silent: some(5, 20),
             last_response: some(6, 200),
             idle_close: some(7, 100),
+            keeps_method: some(2, 500),
             pieces: some(1, 300),
             service_ns: (10_000, 1 + seed * 30_000),
         };
         let warmup_ns = if seed % 3 == 0 { 25 * MS } else { 0 };
         let (_, users) = check(seed, level(1 + seed as u32 % 9, warmup_ns), faults);
-        failed.iter_mut().zip(users.failed).for_each(|(sum, part)| *sum += part);
+        let parts = PLACES.map(|place| users.failed[place]);
+        failed.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
         unfinished += users.unfinished;
         completed += users.completed;
     }

@@ -81,7 +81,7 @@ func serve(options options) error {
 		}
 		defer log.Close()
 	}
-	return command.Serve("behave", options.port, func(listener net.Listener) (command.Server, error) {
+	start := func(listener net.Listener) (command.Server, error) {
 		server := behave.New(options.behaviour, options.seed, listener)
 		return command.Server{
 			First: func(common command.Listening) any {
@@ -95,5 +95,6 @@ func serve(options options) error {
 				return server.Stop(log)
 			},
 		}, nil
-	})
+	}
+	return command.Serve("behave", options.port, start)
 }

@@ -34,6 +34,8 @@ pub struct ShopFaults {
     pub last_response: u64,
     /// The connection is closed some time after the response.
     pub idle_close: u64,
+    /// The redirect keeps the method of its request.
+    pub keeps_method: u64,
     /// A response arrives in random pieces.
     pub pieces: u64,
     /// Shortest and longest service time, nanoseconds.
@@ -47,7 +49,9 @@ pub struct ShopLog {
     pub requests: [u64; PATHS.len()],
     /// Responses without a fault of the server, by path.
     pub good: [u64; PATHS.len()],
-    /// Requests with the token of nobody, with that of another user, or for no path of the flow.
+    /// Requests that no user makes who keeps to the flow: with a token that was not given to them,
+    /// for another path, with a number that another request had, or after a redirect with a method
+    /// that it does not ask for.
     pub strange: u64,
     /// Connections accepted.
     pub accepted: u64,
@@ -69,6 +73,9 @@ pub struct Shop {
     outboxes: Vec<Vec<u8>>,
     is_over: Vec<bool>,
     tokens: BTreeSet<String>,
+    numbers: BTreeSet<String>,
+    /// The method that the last redirect on each slot asks for.
+    led: Vec<&'static str>,
     bytes: Vec<u8>,
 }
 
@@ -82,6 +89,8 @@ impl Shop {
             outboxes: vec![Vec::new(); slots as usize],
             is_over: vec![false; slots as usize],
             tokens: BTreeSet::new(),
+            numbers: BTreeSet::new(),
+            led: vec![""; slots as usize],
             bytes: Vec::new(),
         }
     }
@@ -104,10 +113,19 @@ impl Shop {
             self.is_over[slot as usize] = true;
             return self.agenda.arrange(at_ns, slot, Happening::Ended(End::Reset));
         }
+        if place == 3 {
+            let has_method = request.starts_with(self.led[slot as usize]);
+            self.log.strange += u64::from(!has_method);
+        }
+        if place == 4 {
+            let number = target.split("n=").nth(1).unwrap_or_default();
+            self.log.strange += u64::from(!self.numbers.insert(number.to_string()));
+        }
         let token = match place {
             0 => format!("t{}", self.log.requests[0]),
             _ => {
-                let asked = target.split("t=").nth(1).unwrap_or_default().to_string();
+                let asked = target.split("t=").nth(1).unwrap_or_default();
+                let asked = asked.split('&').next().unwrap_or_default().to_string();
                 let cookie = format!("\r\nCookie: sid={asked}\r\n");
                 // Where a redirect leads the token is a cookie alone.
                 let is_known = if place == 3 {
@@ -133,6 +151,8 @@ impl Shop {
             fields.push(("Set-Cookie", &cookie));
         }
         if place == 2 && !is_bad {
+            let keeps = self.agenda.strikes(faults.keeps_method);
+            self.led[slot as usize] = if keeps { "POST" } else { "GET" };
             fields.push(("Location", "/c"));
         }
         if closes {
@@ -140,6 +160,7 @@ impl Shop {
         }
         let (status, reason) = match (is_bad, place) {
             (true, _) => (500, "Error"),
+            (_, 2) if self.led[slot as usize] == "POST" => (307, "Temporary Redirect"),
             (_, 2) => (303, "See Other"),
             _ => (200, "OK"),
         };
