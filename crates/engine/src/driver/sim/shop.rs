@@ -113,30 +113,7 @@ impl Shop {
             self.is_over[slot as usize] = true;
             return self.agenda.arrange(at_ns, slot, Happening::Ended(End::Reset));
         }
-        if place == 3 {
-            let has_method = request.starts_with(self.led[slot as usize]);
-            self.log.strange += u64::from(!has_method);
-        }
-        if place == 4 {
-            let number = target.split("n=").nth(1).unwrap_or_default();
-            self.log.strange += u64::from(!self.numbers.insert(number.to_string()));
-        }
-        let token = match place {
-            0 => format!("t{}", self.log.requests[0]),
-            _ => {
-                let asked = target.split("t=").nth(1).unwrap_or_default();
-                let asked = asked.split('&').next().unwrap_or_default().to_string();
-                let cookie = format!("\r\nCookie: sid={asked}\r\n");
-                // Where a redirect leads the token is a cookie alone.
-                let is_known = if place == 3 {
-                    request.contains("\r\nCookie: sid=t")
-                } else {
-                    self.tokens.contains(&asked) && request.contains(&cookie)
-                };
-                self.log.strange += u64::from(!is_known);
-                asked
-            }
-        };
+        let token = self.token(slot, place, request);
         let is_bad = self.agenda.strikes(faults.error_status);
         let is_empty = !is_bad && self.agenda.strikes(faults.empty);
         let body = if is_empty { "{}".to_string() } else { body_of(place, &token) };
@@ -176,6 +153,34 @@ impl Shop {
             self.is_over[slot as usize] = true;
             self.agenda.arrange(last_ns + wait_ns, slot, Happening::Ended(End::Closed));
         }
+    }
+
+    /// The token of a request; counts what no user does who keeps to the flow.
+    fn token(&mut self, slot: SlotId, place: usize, request: &str) -> String {
+        if place == 0 {
+            return format!("t{}", self.log.requests[0]);
+        }
+        let target = request.split(' ').nth(1).unwrap_or_default();
+        let value = |name: &str| {
+            let found = target.split(name).nth(1).unwrap_or_default();
+            found.split('&').next().unwrap_or_default().to_string()
+        };
+        let token = value("t=");
+        // Where a redirect leads the token is a cookie alone.
+        let is_known = match place {
+            3 => request.contains("\r\nCookie: sid=t"),
+            _ => {
+                let cookie = format!("\r\nCookie: sid={token}\r\n");
+                self.tokens.contains(&token) && request.contains(&cookie)
+            }
+        };
+        let is_asked = match place {
+            3 => request.starts_with(self.led[slot as usize]),
+            4 => self.numbers.insert(value("n=")),
+            _ => true,
+        };
+        self.log.strange += u64::from(!is_known) + u64::from(!is_asked);
+        token
     }
 
     fn deliver(&mut self, slot: SlotId, at_ns: u64, bytes: &[u8]) -> u64 {
