@@ -1,5 +1,5 @@
-//! After warm-up the data plane does not allocate while it measures, on any live driver. With TLS
-//! only rustls does: a buffer or two for each record, and nothing else.
+//! After warm-up the data plane does not allocate while it measures, on any live driver, nor do
+//! users of a flow. With TLS only rustls does: a buffer or two for each record, and nothing else.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests may wait")]
 #![allow(unsafe_code, reason = "an allocator that counts")]
@@ -10,6 +10,10 @@ use model::call::Replies;
 use model::check::Checks;
 use model::curve::Curve;
 use model::field::{Field, FieldValue};
+use model::flow::{
+    Assert, Capture, Escape, Filter, Flow, Found, Key, Piece, Query, Source, Step, Test, Text,
+    Variable,
+};
 use model::load::{Arrival, DriverKind, HttpVersion, Level, Life, Request, Spacing};
 use model::route::Route;
 use model::tls::{Resumption, TlsVersion};
@@ -26,6 +30,7 @@ use std::thread;
 use std::time::Duration;
 use wire::http1::Http1;
 use wire::http2::{Asked, Ends, Form, Peer, Said, Scheme, respond, say};
+use wire::program::Program;
 use wire::session::{Ending, Reply, Session as _};
 use wire::tape::Tape;
 use wire::tls::{Recipe, Settings};
@@ -69,9 +74,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
+/// Users of a flow at a time.
+const USERS: u32 = 8;
 /// A message of a call, with its prefix.
 const MESSAGE: &[u8] = &[0, 0, 0, 0, 2, 8, 1];
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\n\r\nhi";
+/// To a user of a flow.
+const TOKEN: &[u8] = b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=abcdef; Path=/\r\nX-Trace: t-17\r\n\
+    Content-Length: 31\r\n\r\n{\"token\": [\"a\", \"b \\u00e9\", 7]}";
 
 /// Serves every connection in a thread of its own, whose memory does not count.
 fn listen(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
@@ -93,20 +103,35 @@ fn listen(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
 /// Answers every request on every connection.
 fn serve(tls: Option<Arc<ServerConfig>>) -> SocketAddr {
     listen(move |stream| match tls.clone() {
-        None => respond_all(stream),
+        None => respond_all(stream, RESPONSE),
         Some(config) => {
             let session = ServerConnection::new(config).unwrap();
-            respond_all(StreamOwned::new(session, stream));
+            respond_all(StreamOwned::new(session, stream), RESPONSE);
         }
     })
 }
 
-fn respond_all(mut stream: impl Read + Write) {
+/// Answers users in threads that are all there before, since each has a connection of its own.
+fn serve_users() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    for _ in 0..4 * USERS {
+        let listener = listener.try_clone().unwrap();
+        thread::spawn(move || {
+            IS_EXEMPT.set(true);
+            for stream in listener.incoming().flatten() {
+                respond_all(stream, TOKEN);
+            }
+        });
+    }
+    listener.local_addr().unwrap()
+}
+
+fn respond_all(mut stream: impl Read + Write, response: &[u8]) {
     let mut input = [0; 4096];
-    let responses = RESPONSE.repeat(64);
+    let responses = response.repeat(64);
     while let Ok(length @ 1..) = stream.read(&mut input) {
         let requests = input[..length].windows(4).filter(|four| *four == b"\r\n\r\n").count();
-        if stream.write_all(&responses[..requests * RESPONSE.len()]).is_err() {
+        if stream.write_all(&responses[..requests * response.len()]).is_err() {
             return;
         }
     }
@@ -260,6 +285,81 @@ fn measure_events(driver: DriverKind, address: SocketAddr) -> (u64, u64) {
     run(&mut crew, driver, &level)
 }
 
+fn text(pieces: &[(&str, Source)]) -> Text {
+    let hole = |(before, source): &(&str, Source)| {
+        [Piece::Plain((*before).into()), Piece::Hole(*source, Escape::Url)]
+    };
+    Text(pieces.iter().flat_map(hole).collect())
+}
+
+/// Values out of JSON, a header, a cookie and a text; conditions; cookies; random and own numbers.
+fn flow() -> Flow {
+    let found = |query| Found { query, filters: Vec::new() };
+    let capture = |variable, query| Capture { variable, from: found(query), line: 1 };
+    let number = Found { query: 1, filters: vec![Filter::Regex("t-([0-9]+)".into())] };
+    let name = |text: &str| Key::Name(text.into());
+    let exists = |query| Assert {
+        of: found(query),
+        is_not: false,
+        test: Test::Exists,
+        text: String::new(),
+        line: 1,
+    };
+    let first = Step {
+        queries: vec![
+            Query::Json(vec![name("token"), Key::Nth(1)]),
+            Query::Header("X-Trace".into()),
+            Query::Cookie("sid".into()),
+        ],
+        captures: vec![
+            capture(0, 0),
+            Capture { variable: 1, from: number, line: 1 },
+            capture(2, 2),
+        ],
+        ..Step::new("GET", text(&[("/a?u=", Source::User), ("&id=", Source::Uuid)]))
+    };
+    let second = Step {
+        body: text(&[("{\"token\": \"", Source::Variable(0))]),
+        headers: vec![("X-Trace".into(), text(&[("", Source::Variable(1))]))],
+        queries: vec![Query::Json(vec![name("token"), Key::All]), Query::Bytes],
+        asserts: vec![exists(0), exists(1)],
+        sets: vec![(3, text(&[("n", Source::Seq)]))],
+        repeat: 3,
+        delay_ns: 50_000,
+        ..Step::new("POST", text(&[("/b?s=", Source::Variable(2)), ("&n=", Source::Variable(3))]))
+    };
+    let variable = |name: &str| Variable { name: name.into(), is_secret: false };
+    Flow {
+        name: "all".into(),
+        steps: vec![first, second],
+        variables: ["token", "trace", "sid", "n"].map(variable).into(),
+        base: "http://test".into(),
+    }
+}
+
+/// Runs users; returns how many of their requests completed and how often memory was allocated.
+fn measure_users(driver: DriverKind, address: SocketAddr) -> (u64, u64) {
+    let program = Arc::new(Program::new(flow(), "2026-11-30T00:00:00Z".into()).unwrap());
+    let job = Job {
+        driver,
+        routes: vec![Route::to(address)],
+        connections_max: USERS,
+        timeout_ns: 5_000_000_000,
+        connect_timeout_ns: 5_000_000_000,
+        program: Some(Arc::clone(&program)),
+        ..Job::for_tests(program.tape().unwrap())
+    };
+    let level = Level {
+        connections: USERS,
+        spare: 0,
+        depth: 1,
+        arrival: Arrival::Closed,
+        life: Life::default(),
+    };
+    let mut crew = Crew::start(&job).unwrap();
+    run(&mut crew, driver, &level)
+}
+
 /// Longer than a period, however slow the machine.
 const WINDOW_NS: u64 = 60_000_000_000;
 
@@ -271,7 +371,10 @@ fn run(crew: &mut Crew, driver: DriverKind, level: &Level) -> (u64, u64) {
         let mut completed = 0;
         for _ in 0..rounds {
             thread::sleep(Duration::from_millis(20));
-            crew.drain(|tick| completed += tick.measured.completed);
+            crew.drain(|tick| {
+                completed += tick.measured.completed;
+                assert_eq!(tick.users.failed.iter().sum::<u64>(), 0, "{:?}", tick.users);
+            });
         }
         completed
     };
@@ -374,11 +477,14 @@ fn no_driver_allocates_after_warm_up() {
         }
     }
     let streams = serve_events();
+    let of_users = serve_users();
     let mut drivers = vec![DriverKind::Epoll];
     drivers.extend(engine::driver::uring::check().is_ok().then_some(DriverKind::Uring));
     for driver in drivers {
         assert_few_allocations(driver, secured, &recipe);
         let (events, allocations) = measure_events(driver, streams);
         assert_eq!(allocations, 0, "{driver:?}, {events} events");
+        let (requests, allocations) = measure_users(driver, of_users);
+        assert_eq!(allocations, 0, "{driver:?}, {requests} requests of users");
     }
 }
