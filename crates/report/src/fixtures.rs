@@ -83,6 +83,7 @@ pub fn all() -> Vec<(&'static str, Run)> {
         ("load_open", load_open()),
         ("load_fleet", load_fleet()),
         ("load_mix", load_mix()),
+        ("load_flow", load_flow()),
         ("load_profiled", load_profiled()),
         ("find_answer", find_answer()),
         ("churn_turnover", churn_turnover()),

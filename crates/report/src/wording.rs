@@ -6,7 +6,7 @@ use figures::Value;
 use figures::book::OF_LEVELS;
 use model::claim::Claim;
 use model::experiment::{Contrast, Design};
-use model::figure::{Figure, Statistic};
+use model::figure::{Figure, Statistic, Times};
 use model::histogram::rank_of;
 use model::load::Stop;
 use model::lost::{CloseLimit, CrossedInfo};
@@ -155,7 +155,12 @@ fn is_among_failures(of: Account<'_>, figure: Figure) -> bool {
         Statistic::Max => Some(1.0),
         other => other.quantile(),
     });
-    let times = of.times().filter(|_| figure.is_latency()).zip(quantile);
+    let times = match figure {
+        Figure::Time(Times::Latency, _) => of.times(),
+        Figure::Time(Times::Flow, _) => of.point.users.as_ref().map(|users| &users.flow_ns),
+        _ => None,
+    };
+    let times = times.zip(quantile);
     times.is_some_and(|(times, quantile)| {
         rank_of(quantile, times.count + times.censored) > times.count
     })

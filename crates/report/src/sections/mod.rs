@@ -57,6 +57,7 @@ mod openings;
 pub mod security;
 pub mod traffic;
 pub(crate) mod turnover;
+pub(crate) mod users;
 mod visited;
 mod visits;
 mod wall_words;
@@ -133,6 +134,7 @@ pub const REGISTRY: &[Section] = &[
     Section { heading: "Agents", depths: FROM_EVIDENCE, draw: fleet::agents },
     Section { heading: "Agents", depths: FROM_SETUP, draw: fleet::hosts },
     Section { heading: "Turnover", depths: FROM_EVIDENCE, draw: turnover::turnover },
+    Section { heading: "Users", depths: FROM_EVIDENCE, draw: users::users },
     Section { heading: "Responses", depths: FROM_EVIDENCE, draw: responses::remarks },
     Section { heading: "Responses", depths: OF_TEXT, draw: responses::of_best_point },
     Section { heading: "Responses", depths: FULLY, draw: responses::of_all_points },

@@ -7,6 +7,7 @@
 mod beside;
 mod histogram;
 mod rows;
+pub(crate) use rows::PERCENTILES;
 mod sizing;
 mod tables;
 mod verdict;

@@ -5,6 +5,7 @@
 //! and says so. What is printed without `-v` is never cut.
 
 mod brief;
+pub(crate) use brief::PERCENTILES;
 mod dots;
 mod grid;
 mod line;

@@ -2,7 +2,9 @@
 
 use super::super::line::Ink;
 use super::{NAMES, Row, histogram, tables};
-use crate::sections::{confirmation, kernel, network, profile, samples, summary, tail, tool};
+use crate::sections::{
+    confirmation, kernel, network, profile, samples, summary, tail, tool, users as of_users,
+};
 use crate::wording::{
     self, asked_rate, attempts_phrase, best_point, count, failures_phrase, interval, is_partial,
     or_dash, per_second, percent, plural, point_mark, rate_cell, rate_of, reason_phrase, sentence,
@@ -12,7 +14,7 @@ use crate::wording::{
 use crate::wrap::{together, width};
 use model::claim::Claim;
 use model::fault;
-use model::figure::{Figure, Times};
+use model::figure::Figure;
 use model::histogram::Summary;
 use model::objective::Expectation;
 use model::perturbation::Perturbation;
@@ -28,7 +30,7 @@ use model::verdict::{Gate, GateId, Named, Verdict};
 use model::wall::Side;
 
 /// The percentiles that are always shown.
-pub(super) const PERCENTILES: [(&str, Figure); 5] = [
+pub(crate) const PERCENTILES: [(&str, Figure); 5] = [
     ("p50", Figure::P50),
     ("p90", Figure::P90),
     ("p99", Figure::P99),
@@ -344,18 +346,14 @@ fn fault_hint(point: &Point) -> Option<String> {
 fn users(point: &Point) -> Vec<Row> {
     let Some(users) = &point.users else { return Vec::new() };
     let each = |count: u64, what: &str| format!("{} {what}", show_count(count as f64));
-    let rate = users.completed as f64 / point.load.duration_s.max(f64::MIN_POSITIVE);
-    let mut parts =
-        vec![per_second(rate), each(users.begun, "began"), each(users.completed, "completed")];
+    let rate = of_users::rate(point, users);
+    let mut parts = vec![rate, each(users.begun, "began"), each(users.completed, "completed")];
     for (count, what) in [(users.failed, "failed"), (users.unfinished, "not through")] {
         parts.extend((count > 0).then(|| each(count, what)));
     }
     let mut rows = vec![Row::new("Users", listed(parts.into_iter()))];
-    let shown = PERCENTILES.iter().map(|(name, of)| {
-        let Figure::Time(_, stat) = of else { return String::new() };
-        format!("{name} {}", wording::figure(point, Figure::Time(Times::Flow, *stat)))
-    });
-    rows.push(Row::new("Flow", listed(shown)));
+    let shown = of_users::flow_times(point).map(|(name, time)| format!("{name} {time}"));
+    rows.push(Row::new("Flow", listed(shown.into_iter())));
     let worst = |of: fn(&StepInfo) -> u64| {
         users.steps.iter().filter(move |step| of(step) > 0).max_by_key(move |step| of(step))
     };
