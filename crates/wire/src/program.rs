@@ -247,6 +247,9 @@ impl Program {
             NotSendable::Path if filled.contains("//") => {
                 format!("'{filled}' is on another server than {base}; a flow goes to one server")
             }
+            NotSendable::Path if !is_plain(&bench.head) => {
+                format!("the path '{filled}' has a space or another character that ends it")
+            }
             NotSendable::Path => {
                 format!("'{filled}' is no path of {base}: it does not begin with /")
             }
@@ -261,8 +264,7 @@ impl Program {
     /// Appends a path; returns where it lies.
     fn put_path(&self, filled: &[u8], output: &mut Vec<u8>) -> Result<(usize, usize), NotSendable> {
         let (lead, path) = below(self.flow.base.as_bytes(), filled);
-        let is_plain = |path: &&[u8]| path.iter().all(|byte| *byte > b' ' && *byte != 0x7f);
-        let path = path.filter(is_plain).ok_or(NotSendable::Path)?;
+        let path = path.filter(|path| is_plain(path)).ok_or(NotSendable::Path)?;
         let begin = output.len();
         output.extend_from_slice(lead);
         output.extend_from_slice(path);
@@ -274,7 +276,7 @@ impl Program {
 /// end it.
 // Cold: once for each run.
 fn shown_path(step: &Step) -> String {
-    let shown = step.path.shown().replace(char::is_whitespace, "");
+    let shown = step.path.shown().to_string();
     if shown.starts_with('/') { shown } else { format!("/{shown}") }
 }
 
@@ -316,6 +318,11 @@ fn put_location(redirect: Redirect<'_>, output: &mut Vec<u8>) {
         output.extend_from_slice(&path[..folder]);
     }
     output.extend_from_slice(location);
+}
+
+/// Whether a path can have these bytes.
+fn is_plain(path: &[u8]) -> bool {
+    path.iter().all(|byte| *byte > b' ' && *byte != 0x7f)
 }
 
 /// Whether a header can have this value.
@@ -364,6 +371,10 @@ mod tests {
         let expected = "PUT /x HTTP/1.1\r\nHost: a.b:1\r\nX-A: \"\r\nCookie: sid=1; c=\"\r\n\
                         Content-Length: 2\r\n\r\n\\\"";
         assert_eq!(made(step, "\"", None).as_deref(), Ok(expected));
+        let own = vec![("cookie".into(), Text::plain("own=1"))];
+        let step = Step { headers: own, ..Step::new("GET", Text::plain("/x")) };
+        let expected = "GET /x HTTP/1.1\r\nHost: a.b:1\r\ncookie: own=1\r\n\r\n";
+        assert_eq!(made(step, "", None).as_deref(), Ok(expected));
     }
 
     #[test]
@@ -430,6 +441,7 @@ mod tests {
         assert_eq!(to("/c", false), Ok(("POST /c".into(), all)));
         assert_eq!(to("c?d", true), Ok(("GET /a/c?d".into(), without)));
         assert_eq!(to("http://a.b:1/e", true), Ok(("GET /e".into(), without)));
+        assert!(to("/a b", true).unwrap_err().contains("'/a b' has a space"));
         assert!(to("http://evil/e", true).unwrap_err().contains("is on another server"));
         let gets = [301, 302, 303, 307, 308, 200, 304].map(|status| redirects(status, "POST"));
         let (yes, no) = (Some(true), Some(false));

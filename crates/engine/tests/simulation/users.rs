@@ -14,6 +14,8 @@ use std::sync::Arc;
 use wire::program::Program;
 
 const MS: u64 = 1_000_000;
+/// Time to think before the second step.
+const THINK_NS: u64 = 3 * MS;
 /// Where the requests for each path are in the account: the one before the last is left out.
 const PLACES: [usize; PATHS.len()] = [0, 1, 2, 3, 5];
 const LEFT_OUT: usize = 4;
@@ -62,7 +64,7 @@ fn flow() -> Flow {
         },
         Step {
             path: with_token(PATHS[1]),
-            delay_ns: 3 * MS,
+            delay_ns: THINK_NS,
             queries: vec![Query::Json(vec![name("you")])],
             asserts: vec![equal],
             ..step("GET", PATHS[1])
@@ -147,6 +149,13 @@ fn check(seed: u64, level: Level, faults: ShopFaults) -> (Account, UserTally) {
     let asked: u64 = log.requests.iter().sum();
     assert_eq!(measured.sent + unmeasured.sent, asked, "{seed}: {log:?}");
     assert_eq!(users.reached[LEFT_OUT], 0, "{seed}: {users:?}");
+    let soonest_ns = log.soonest_ns[1];
+    assert!(soonest_ns.is_none_or(|time_ns| time_ns >= THINK_NS), "{seed}: {soonest_ns:?}");
+    // Who began in the window sent the first request in it, or failed before.
+    let window_ns = level.connect_ns + level.warmup_ns;
+    let logins = log.logins_ns.iter().filter(|at_ns| **at_ns >= window_ns).count() as u64;
+    let others = users.begun.saturating_sub(users.failed[0] + users.left[0]);
+    assert!(others <= logins, "{seed}: {logins} logins in the window, {users:?}");
     for (path, place) in PLACES.into_iter().enumerate() {
         assert!(users.good[place] <= log.good[path], "{seed}: {users:?} {log:?}");
         // All users are of the window, and none of them was left without a connection.
@@ -221,6 +230,7 @@ fn nothing_is_lost_whatever_the_server_does() {
             silent: some(5, 20),
             last_response: some(6, 200),
             idle_close: some(7, 100),
+            leads_nowhere: some(5, 50),
             keeps_method: some(2, 500),
             pieces: some(1, 300),
             service_ns: (10_000, 1 + seed * 30_000),
@@ -235,6 +245,16 @@ fn nothing_is_lost_whatever_the_server_does() {
     // Each kind of end has occurred, at each step.
     assert!(failed.iter().all(|count| *count > 20), "{failed:?}");
     assert!(completed > 1000, "{completed} {unfinished}");
+}
+
+#[test]
+fn a_connection_that_ends_after_a_response_fails_no_user() {
+    let service_ns = (10_000, 500_000);
+    for seed in 1..=30 {
+        let faults = ShopFaults { last_response: 400, service_ns, ..ShopFaults::default() };
+        let (_, users) = check(seed, level(5, 0), faults);
+        assert!(users.begun == users.completed && users.begun > 20, "{seed}: {users:?}");
+    }
 }
 
 #[test]

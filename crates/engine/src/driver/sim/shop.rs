@@ -3,7 +3,7 @@
 //! It gives each login a token, and answers what follows only with that token, in the path and as a
 //! cookie. It counts what it was asked for, and what no user who keeps to the flow would ask.
 
-use super::agenda::Agenda;
+use super::agenda::{Agenda, BEGIN_NS};
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::Job;
 use model::tick::ErrorClass;
@@ -14,6 +14,9 @@ use wire::session::{Ending, Reply};
 
 /// The paths, in the order of the flow: the third leads to the fourth.
 pub const PATHS: [&str; 5] = ["/login", "/a", "/b", "/c", "/d"];
+
+/// Time between pieces of a response, and from the last to the end of the connection.
+const APART_NS: u64 = 1_000;
 
 /// Faults, each in parts per thousand of its occasions, and how slow the server is.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,6 +37,8 @@ pub struct ShopFaults {
     pub last_response: u64,
     /// The connection is closed some time after the response.
     pub idle_close: u64,
+    /// The redirect does not say where to.
+    pub leads_nowhere: u64,
     /// The redirect keeps the method of its request.
     pub keeps_method: u64,
     /// A response arrives in random pieces.
@@ -50,9 +55,13 @@ pub struct ShopLog {
     /// Responses without a fault of the server, by path.
     pub good: [u64; PATHS.len()],
     /// Requests that no user makes who keeps to the flow: with a token that was not given to them,
-    /// for another path, with a number that another request had, or after a redirect with a method
-    /// that it does not ask for.
+    /// with a cookie at the login, for another path, with a number that another request had, or
+    /// after a redirect with a method that it does not ask for.
     pub strange: u64,
+    /// When each request for the first path came, nanoseconds since the begin.
+    pub logins_ns: Vec<u64>,
+    /// By path: the shortest time from the response before a request to it, nanoseconds.
+    pub soonest_ns: [Option<u64>; PATHS.len()],
     /// Connections accepted.
     pub accepted: u64,
 }
@@ -76,6 +85,8 @@ pub struct Shop {
     numbers: BTreeSet<String>,
     /// The method that the last redirect on each slot asks for.
     led: Vec<&'static str>,
+    /// When the last response on each slot was complete.
+    answered_ns: Vec<u64>,
     bytes: Vec<u8>,
 }
 
@@ -91,6 +102,7 @@ impl Shop {
             tokens: BTreeSet::new(),
             numbers: BTreeSet::new(),
             led: vec![""; slots as usize],
+            answered_ns: vec![0; slots as usize],
             bytes: Vec::new(),
         }
     }
@@ -103,6 +115,7 @@ impl Shop {
             return;
         };
         self.log.requests[place] += 1;
+        self.see_time(slot, place);
         let (least, most) = self.faults.service_ns;
         let at_ns = self.agenda.now_ns + self.agenda.between(least, most);
         let faults = self.faults;
@@ -119,7 +132,8 @@ impl Shop {
         let body = if is_empty { "{}".to_string() } else { body_of(place, &token) };
         self.tokens.insert(token.clone());
         // An empty response matters only where something is looked for.
-        let is_good = !is_bad && (!is_empty || matches!(place, 2 | 4));
+        let leads_nowhere = place == 2 && self.agenda.strikes(faults.leads_nowhere);
+        let is_good = !is_bad && !leads_nowhere && (!is_empty || matches!(place, 2 | 4));
         self.log.good[place] += u64::from(is_good);
         let closes = self.agenda.strikes(faults.last_response);
         let cookie = format!("sid={token}; Path=/");
@@ -130,7 +144,9 @@ impl Shop {
         if place == 2 && !is_bad {
             let keeps = self.agenda.strikes(faults.keeps_method);
             self.led[slot as usize] = if keeps { "POST" } else { "GET" };
-            fields.push(("Location", "/c"));
+            if !leads_nowhere {
+                fields.push(("Location", "/c"));
+            }
         }
         if closes {
             fields.push(("Connection", "close"));
@@ -145,6 +161,7 @@ impl Shop {
         let (fields, body) = (&fields[..], body.as_bytes());
         Http1::respond(&Reply { status, reason, fields, ending: Ending::Length, body }, &mut bytes);
         let last_ns = self.deliver(slot, at_ns, &bytes);
+        self.answered_ns[slot as usize] = last_ns - APART_NS;
         if closes {
             self.is_over[slot as usize] = true;
             self.agenda.arrange(last_ns, slot, Happening::Ended(End::Closed));
@@ -155,9 +172,20 @@ impl Shop {
         }
     }
 
+    fn see_time(&mut self, slot: SlotId, place: usize) {
+        let now_ns = self.agenda.now_ns;
+        if place == 0 {
+            return self.log.logins_ns.push(now_ns - BEGIN_NS);
+        }
+        let since_ns = now_ns.saturating_sub(self.answered_ns[slot as usize]);
+        let soonest_ns = &mut self.log.soonest_ns[place];
+        *soonest_ns = Some(soonest_ns.map_or(since_ns, |before| before.min(since_ns)));
+    }
+
     /// The token of a request; counts what no user does who keeps to the flow.
     fn token(&mut self, slot: SlotId, place: usize, request: &str) -> String {
         if place == 0 {
+            self.log.strange += u64::from(request.contains("\r\nCookie:"));
             return format!("t{}", self.log.requests[0]);
         }
         let target = request.split(' ').nth(1).unwrap_or_default();
@@ -188,7 +216,7 @@ impl Shop {
         let mut at_ns = at_ns;
         for piece in bytes.chunks(most) {
             self.agenda.arrange(at_ns, slot, Happening::Bytes(piece.to_vec()));
-            at_ns += 1_000;
+            at_ns += APART_NS;
         }
         at_ns
     }
