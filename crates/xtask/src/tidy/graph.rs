@@ -253,6 +253,8 @@ const ROOMS: &[Room] = &[
             "crates/profile",
             "crates/remote",
             "crates/fleet",
+            "crates/flow",
+            "crates/import",
             "crates/journal",
             "crates/report",
             "crates/site",
