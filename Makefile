@@ -9,7 +9,7 @@ HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_SECONDS ?= 15
 FUZZ_TARGETS := http1_pieces http1_oracle http2_pieces http2_headers http2_requests sse_pieces \
   simulation probe_parsers typed_values remote_frames profiles kernel_types archives nats_protocol \
-  fleet_messages foreign_outputs pages plans
+  fleet_messages foreign_outputs pages plans flows
 # Coverage instrumentation for libFuzzer, as far as the stable compiler supports it.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \

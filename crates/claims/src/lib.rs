@@ -9,6 +9,7 @@
 
 pub mod archives;
 pub mod fleet_messages;
+pub mod flows;
 pub mod foreign_outputs;
 pub mod http1_oracle;
 pub mod http1_pieces;

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 /// A claim by the name of its fuzz target.
 type Claim = (&'static str, fn(&[u8]));
 
-const CLAIMS: [Claim; 18] = [
+const CLAIMS: [Claim; 19] = [
     ("archives", claims::archives::hold),
     ("fleet_messages", claims::fleet_messages::hold),
+    ("flows", claims::flows::hold),
     ("foreign_outputs", claims::foreign_outputs::hold),
     ("http1_oracle", claims::http1_oracle::hold),
     ("http1_pieces", claims::http1_pieces::hold),
