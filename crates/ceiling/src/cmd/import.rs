@@ -1,12 +1,13 @@
 //! `ceiling import KIND FILE`: writes a flow from what other programs keep of requests.
 
 use crate::exit::{Code, Failure};
+use crate::outputs::Replaced;
 use crate::screen::{to_stderr, to_stdout};
 use clap::Args;
 use import::KINDS;
 use plan::typed;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write as _};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 typed! {
@@ -85,9 +86,11 @@ pub fn run(command: &Import) -> Result<Code, Failure> {
         None => to_stdout(&written.text)?,
         Some(out) => {
             // A person may have edited it.
-            let file = File::options().write(true).create_new(true).open(&out.0);
-            file.and_then(|mut file| file.write_all(written.text.as_bytes()))
-                .map_err(|error| Failure::File(format!("{}: {error}", out.0.display())))?;
+            if out.0.is_file() {
+                let why = "it is there already; give another name, or delete it first";
+                return Err(Failure::File(format!("{}: {why}", out.0.display())));
+            }
+            Replaced::open("-o", &out.0)?.write(written.text.as_bytes())?;
         }
     }
     for line in written.summary {

@@ -1,8 +1,9 @@
 //! Requests that others kept become flows, and such a flow is tried against the shop that they were
 //! made for: what the shop counted is what the flow says.
 
-use crate::harness::{Folder, Server, root, run, turn};
+use crate::harness::{Finished, Folder, Server, alone, root, run, turn};
 use serde_json::json;
+use std::process::Command;
 
 /// A fixture of the importers.
 fn fixture(name: &str) -> String {
@@ -39,7 +40,26 @@ fn a_recorded_purchase_is_imported_and_tried() {
     // What a person may have edited stays.
     let again = run(&["import", "har", &fixture("shop.har"), "-o", &flow]);
     assert_eq!(again.code, 1, "{}", again.stderr);
-    assert!(again.stderr.contains("shop.hurl"), "{}", again.stderr);
+    assert!(again.stderr.contains("shop.hurl: it is there already"), "{}", again.stderr);
+}
+
+/// A limit on the size of files fails a write like a full disk.
+#[test]
+fn a_flow_is_written_as_a_whole_or_not_at_all() {
+    let folder = Folder::new("import-full");
+    let (har, flow) = (fixture("shop.har"), folder.file("shop.hurl"));
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$@\"";
+    let words = ["-c", script, "sh", env!("CARGO_BIN_EXE_ceiling"), "import", "har", &har];
+    let mut full = alone(Command::new("sh"));
+    let said = Finished::of(full.args(words).args(["-o", &flow]).output().unwrap());
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    assert!(said.stderr.contains("cannot write"), "{}", said.stderr);
+    assert_eq!(std::fs::read_dir(&folder.path).unwrap().count(), 0);
+    let said = run(&["import", "har", &har, "-o", &folder.file("none/shop.hurl")]);
+    assert_eq!(said.code, 2, "{}", said.stderr);
+    assert!(said.stderr.contains("cannot write there"), "{}", said.stderr);
+    let said = run(&["import", "har", &har, "-o", "/dev/stdout"]);
+    assert!(said.stdout.starts_with("# 6 steps from shop.har\n"), "{}", said.stderr);
 }
 
 #[test]
