@@ -163,8 +163,7 @@ pub fn read(text: &str) -> Result<Draft, Wrong> {
         let name = command.words[at].rsplit(['/', '\\']).next().unwrap_or_default();
         if !["curl", "curl.exe"].contains(&name) {
             let what = format!("line {}: {}", command.line, command.words[at]);
-            let why = "no command of curl".to_string();
-            draft.items.push(Item::Left(Left { what, why }));
+            draft.items.push(Item::Left(Left::new(&what, "no command of curl")));
             continue;
         }
         requests(&command, &command.words[at + 1..], &mut draft)?;
@@ -408,15 +407,14 @@ impl Asked {
             self.step.options.extend(most.map(|most| format!("max-redirs: {most}")));
         }
         if self.urls.is_empty() && (self.method.is_some() || !self.data.is_empty()) {
-            let left = Left { what: "a request".into(), why: "without a URL".into() };
-            draft.items.push(Item::Left(left));
+            draft.items.push(Item::Left(Left::new("a request", "without a URL")));
         }
         for typed in std::mem::take(&mut self.urls) {
             match url::read(&typed, Braces::Plain) {
                 Ok(url) => draft.items.push(Item::Step(Box::new(self.step_of(url)))),
                 Err(why) => {
-                    let why = why.split(';').next().unwrap_or_default().to_string();
-                    draft.items.push(Item::Left(Left { what: why, why: "without a URL".into() }));
+                    let what = why.split(';').next().unwrap_or_default();
+                    draft.items.push(Item::Left(Left::new(what, "without a URL")));
                 }
             }
         }

@@ -5,6 +5,11 @@ use crate::json::Json;
 /// The variable of the server.
 pub const BASE: &str = "base";
 
+/// Letters that are shown of a method and a URL.
+const TITLE_MAX: usize = 200;
+/// Letters that are shown of a request that is left out, and of what is wrong with it.
+const LEFT_MAX: usize = 400;
+
 /// A text with holes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Text(pub Vec<Piece>);
@@ -156,6 +161,13 @@ pub enum Content {
     Text(Text),
     /// A file: its path, and its type where one is known.
     File(String, String),
+}
+
+impl Left {
+    /// A request that is left out.
+    pub fn new(what: &str, why: &str) -> Self {
+        Self { what: shortened(what, LEFT_MAX), why: why.to_string() }
+    }
 }
 
 impl Text {
@@ -419,8 +431,15 @@ impl Step {
     /// Method and path, for people.
     pub fn title(&self) -> String {
         let path: String = self.path.0.iter().map(piece_shown).collect();
-        format!("{} {}{path}", self.method, self.server)
+        shortened(&format!("{} {}{path}", self.method, self.server), TITLE_MAX)
     }
+}
+
+/// The first letters of a text.
+fn shortened(text: &str, most: usize) -> String {
+    let end = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
+    let dots = if end < text.len() { "..." } else { "" };
+    format!("{}{dots}", &text[..end])
 }
 
 fn piece_shown(piece: &Piece) -> String {

@@ -198,8 +198,7 @@ fn step_of(entry: Entry, room: &mut usize) -> Result<Step, Left> {
     let Entry { request, response, .. } = entry;
     let left = |why: &str| {
         let url = request.url.split(['?', '#']).next().unwrap_or_default();
-        let url: String = url.chars().take(200).collect();
-        Left { what: format!("{} {url}", request.method), why: why.to_string() }
+        Left::new(&format!("{} {url}", request.method), why)
     };
     let url = url::read(&request.url, Braces::Plain).map_err(|_| left("without HTTP"))?;
     if let Some(why) = asset(&request, response.as_ref()) {

@@ -65,7 +65,9 @@ fn references(text: &str) -> (String, Vec<(String, Capture)>) {
         written += before;
         written += "{{";
         rest = after;
-        let Some((inside, after)) = after.split_once("}}") else { continue };
+        let end = after.find(['{', '}', '\n']).unwrap_or(after.len());
+        let (inside, after) = after.split_at(end);
+        let Some(after) = after.strip_prefix("}}") else { continue };
         let Some((request, from)) = inside.trim().split_once(".response.") else { continue };
         let Some((key, query)) = referred(from) else { continue };
         let name = variable(&format!("{request}_{key}"));
@@ -175,7 +177,7 @@ impl Reader {
             Ok(url) if !OTHERS.contains(&method) => url,
             _ => {
                 let what = format!("{method} {}", typed.split('?').next().unwrap_or_default());
-                return Item::Left(Left { what, why: "without a URL of HTTP".to_string() });
+                return Item::Left(Left::new(&what, "without a URL of HTTP"));
             }
         };
         let is_graphql = method == "GRAPHQL"

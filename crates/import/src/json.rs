@@ -25,10 +25,17 @@ struct Value {
     is_string: bool,
 }
 
+/// A longer text is no body of a flow.
+const TEXT_MAX: usize = 4 << 20;
+
 impl Json {
-    /// Reads a text; none if it is no JSON.
+    /// Reads a text; none if it is no JSON, or too long to be looked at.
     pub fn read(text: &str, braces: Braces) -> Option<Self> {
-        let parts = parts(text.trim(), braces)?;
+        let text = text.trim();
+        if text.len() > TEXT_MAX {
+            return None;
+        }
+        let parts = parts(text, braces)?;
         // With holes filled, it must be JSON.
         let filled = parts.iter().map(|part| match part {
             Part::Value(value) if !value.is_string && value.text.has_hole() => "0",
@@ -179,5 +186,7 @@ mod tests {
             assert!(Json::read(text, Braces::Hole).is_none(), "{text}");
         }
         assert!(Json::read("{\"a\": {{b}}}", Braces::Plain).is_none());
+        let long = format!("[\"{}\"]", "x".repeat(TEXT_MAX));
+        assert!(Json::read(&long, Braces::Plain).is_none(), "no flow can have it");
     }
 }

@@ -3,13 +3,15 @@
 use flow::Wrong;
 use granit_parser::{Event, Parser, ScalarStyle};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// Objects in objects.
 const DEPTH_MAX: usize = 120;
-/// Values of a document, also of those that it repeats by a name (`*name`).
-const NODES_MAX: usize = 2_000_000;
+/// Bytes of a document with everything that it repeats by a name (`*name`).
+const BYTES_MAX: usize = 128 << 20;
+/// Bytes of a value besides its text.
+const VALUE_BYTES: usize = 64;
 
 /// A value of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,31 +163,39 @@ struct Open {
     anchor: usize,
     /// The name of the next member, in an object.
     key: Option<String>,
+    /// The names of the members, in an object.
+    names: HashSet<String>,
     node: Node,
+}
+
+impl Open {
+    fn new(anchor: usize, node: Node) -> Self {
+        Self { anchor, key: None, names: HashSet::new(), node }
+    }
 }
 
 /// Reads the first document of a text.
 fn yaml(text: &str) -> Result<Node, Wrong> {
     let mut open: Vec<Open> = Vec::new();
     let mut anchors: HashMap<usize, (Node, usize)> = HashMap::new();
-    let mut count = 0;
+    let mut bytes = 0;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| Wrong {
             line: u32::try_from(error.marker().line()).unwrap_or(u32::MAX).max(1),
             what: format!("this is no YAML: {}", error.info()),
         })?;
-        let wrong = |what: &str| Wrong {
+        let too_large = || Wrong {
             line: u32::try_from(span.start.line()).unwrap_or(u32::MAX).max(1),
-            what: what.to_string(),
+            what: "the document has too many values, or too many inside each other".to_string(),
         };
-        count += 1;
+        bytes += VALUE_BYTES;
         let (anchor, node) = match event {
             Event::SequenceStart(_, anchor, _) => {
-                open.push(Open { anchor, key: None, node: Node::List(Vec::new()) });
+                open.push(Open::new(anchor, Node::List(Vec::new())));
                 continue;
             }
             Event::MappingStart(_, anchor, _) => {
-                open.push(Open { anchor, key: None, node: Node::Map(Vec::new()) });
+                open.push(Open::new(anchor, Node::Map(Vec::new())));
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
@@ -194,17 +204,22 @@ fn yaml(text: &str) -> Result<Node, Wrong> {
             },
             Event::Scalar(text, style, anchor, _) => (anchor, scalar(&text, style)),
             Event::Alias(id) => {
-                let (node, size) = anchors.get(&id).cloned().unwrap_or((Node::Null, 1));
-                count += size;
-                (0, node)
+                let known = anchors.get(&id);
+                bytes += known.map_or(0, |(_, size)| *size);
+                if bytes > BYTES_MAX {
+                    return Err(too_large());
+                }
+                (0, known.map_or(Node::Null, |(node, _)| node.clone()))
             }
             _ => continue,
         };
-        if count > NODES_MAX || open.len() > DEPTH_MAX {
-            return Err(wrong("the document has too many values, or too many inside each other"));
+        let size = if anchor > 0 { size(&node) } else { 0 };
+        bytes += size;
+        if bytes > BYTES_MAX || open.len() > DEPTH_MAX {
+            return Err(too_large());
         }
         if anchor > 0 {
-            anchors.insert(anchor, (node.clone(), size(&node)));
+            anchors.insert(anchor, (node.clone(), size));
         }
         match open.last_mut() {
             None => return Ok(node),
@@ -222,22 +237,26 @@ fn add(outer: &mut Open, node: Node) {
         // Members of another object, which stand for those that this one has not.
         (Node::Map(members), Some(key)) if key == "<<" => {
             for (name, value) in node.members() {
-                if !members.iter().any(|(known, _)| known == name) {
+                if outer.names.insert(name.clone()) {
                     members.push((name.clone(), value.clone()));
                 }
             }
         }
         (Node::Map(members), Some(key)) => {
-            members.retain(|(known, _)| *known != key);
+            if !outer.names.insert(key.clone()) {
+                members.retain(|(known, _)| *known != key);
+            }
             members.push((key, node));
         }
         _ => {}
     }
 }
 
+/// Bytes of a value with all values inside.
 fn size(node: &Node) -> usize {
-    let inside = node.list().iter().chain(node.members().iter().map(|(_, value)| value));
-    1 + inside.map(size).sum::<usize>()
+    let values = node.list().iter().map(size);
+    let members = node.members().iter().map(|(name, value)| name.len() + size(value));
+    VALUE_BYTES + node.text().len() + values.chain(members).sum::<usize>()
 }
 
 fn scalar(text: &str, style: ScalarStyle) -> Node {
@@ -276,8 +295,13 @@ mod tests {
             text += &format!("a{level}: &a{level} [{names}]\n");
         }
         let deep = "[".repeat(1000);
+        let long = format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), ["*a"; 200].join(", "));
+        let named = (0..100).map(|at| format!("&n{at} [")).collect::<String>();
+        let named = format!("{named}{}{}", ["x"; 50_000].join(", "), "]".repeat(100));
         for (text, what) in [
             (text.as_str(), "too many values"),
+            (&long, "too many values"),
+            (&named, "too many values"),
             (&deep, ""),
             ("a: [b", "this is no YAML"),
             ("{\"a\": ", "this is no JSON"),

@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
             Err(why) => {
                 let why = why.split(';').next().unwrap_or_default();
                 let what = format!("{method} {path}: {why}");
-                return Item::Left(Left { what, why: "without a URL of HTTP".to_string() });
+                return Item::Left(Left::new(&what, "without a URL of HTTP"));
             }
         };
         let title = [operation.at("summary").text(), operation.at("operationId").text()];

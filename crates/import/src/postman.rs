@@ -142,7 +142,7 @@ impl Reader {
             Ok(url) => url,
             Err(why) => {
                 let what = format!("{name}: {}", why.split(';').next().unwrap_or_default());
-                return Item::Left(Left { what, why: "without a URL of HTTP".to_string() });
+                return Item::Left(Left::new(&what, "without a URL of HTTP"));
             }
         };
         let method = string(&request["method"]).to_ascii_uppercase();

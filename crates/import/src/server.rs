@@ -1,21 +1,31 @@
 //! The server that a flow goes to.
 
 use crate::draft::{BASE, Draft, Item, Left, Piece, Step};
-use crate::url::is_same_server;
+use crate::url::plain_server;
+use std::collections::BTreeMap;
 
+/// Most steps of a flow.
+const STEPS_MAX: usize = 1000;
 /// Header fields that a flow adds by itself.
 const OWN_HEADERS: [&str; 4] = ["host", "content-length", "connection", "transfer-encoding"];
 
-/// Leaves out the steps of other servers, and writes the name of this one as a variable.
+/// Leaves out the steps of other servers and those for which a flow has no room, and writes the
+/// name of this one as a variable.
 pub fn choose(draft: &mut Draft) {
     let server = server_of(draft);
+    let (plain, mut steps) = (plain_server(&server), 0);
     for item in &mut draft.items {
         let Item::Step(step) = item else { continue };
-        if !is_same_server(&step.server, &server) {
-            let left = Left { what: step.title(), why: "of other servers".to_string() };
-            *item = Item::Left(left);
+        let why = match plain_server(&step.server) == plain {
+            false => Some("of other servers".to_string()),
+            true if steps == STEPS_MAX => Some(format!("beyond {STEPS_MAX} steps")),
+            true => None,
+        };
+        if let Some(why) = why {
+            *item = Item::Left(Left::new(&step.title(), &why));
             continue;
         }
+        steps += 1;
         step.headers.retain(|(name, _)| !OWN_HEADERS.contains(&name.to_lowercase().as_str()));
         for (_, value) in &mut step.headers {
             if let Some(Piece::Plain(text)) = value.0.first()
@@ -36,15 +46,17 @@ fn server_of(draft: &Draft) -> String {
     if let Some(server) = &draft.server {
         return server.clone();
     }
-    let steps: Vec<&Step> = draft.items.iter().filter_map(step).collect();
-    // A redirect leads to the server that is meant.
-    let is_meant = |step: &&&Step| !step.status.is_some_and(|status| (300..400).contains(&status));
-    let count = |server: &str| {
-        let own = steps.iter().filter(|step| is_same_server(&step.server, server));
-        (own.clone().filter(is_meant).count(), own.count())
-    };
-    let most = steps.iter().map(|step| count(&step.server)).max();
-    let first = steps.iter().find(|step| Some(count(&step.server)) == most);
+    let steps = || draft.items.iter().filter_map(step);
+    let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for step in steps() {
+        // A redirect leads to the server that is meant.
+        let is_meant = !step.status.is_some_and(|status| (300..400).contains(&status));
+        let (meant, all) = counts.entry(plain_server(&step.server)).or_default();
+        *meant += usize::from(is_meant);
+        *all += 1;
+    }
+    let most = counts.values().max();
+    let first = steps().find(|step| counts.get(&plain_server(&step.server)) == most);
     first.map_or(String::new(), |step| step.server.clone())
 }
 

@@ -11,8 +11,10 @@ use model::flow::Key;
 use model::secret;
 use std::collections::BTreeSet;
 
-/// Most steps of a flow.
-const STEPS_MAX: usize = 1000;
+/// Most bytes of all steps. A flow has at most 4 MiB with the comments at its beginning.
+const STEPS_BYTES_MAX: usize = 3 << 20;
+/// Most variables that a flow captures.
+const CAPTURED_MAX: usize = 200;
 /// Requests in a row that are left out are listed up to here, and counted beyond.
 const LISTED_MAX: usize = 3;
 /// Variables that the summary names.
@@ -42,18 +44,18 @@ pub fn write(mut draft: Draft, from: &str) -> Result<Written, String> {
                 body += &format!("{}\n{}", lefts_text(&mut row), comment(&title));
                 continue;
             }
-            Item::Step(step) if steps == STEPS_MAX => {
-                Left { what: step.title(), why: format!("beyond {STEPS_MAX} steps") }
-            }
-            Item::Step(step) => match written(*step, &mut needs, steps + 1) {
-                Ok(text) => {
-                    body += &lefts_text(&mut row);
-                    body += &text;
-                    steps += 1;
-                    continue;
+            Item::Step(step) => {
+                let room = STEPS_BYTES_MAX.saturating_sub(body.len());
+                match written(*step, &mut needs, steps + 1, room) {
+                    Ok(text) => {
+                        body += &lefts_text(&mut row);
+                        body += &text;
+                        steps += 1;
+                        continue;
+                    }
+                    Err(left) => left,
                 }
-                Err(left) => left,
-            },
+            }
         };
         lefts.push(left.clone());
         row.push(left);
@@ -159,6 +161,12 @@ impl Needs {
         self.captured.extend(step.captures.iter().map(|capture| capture.name.clone()));
     }
 
+    /// How many variables are captured together with those of a step.
+    fn captured_with(&self, step: &Step) -> usize {
+        let own = step.captures.iter().map(|capture| &capture.name);
+        self.captured.iter().chain(own).collect::<BTreeSet<_>>().len()
+    }
+
     /// The options of a command line that takes the flow.
     fn options(&self, server: &str) -> Vec<String> {
         let value = if is_known(server) { server } else { "URL" };
@@ -205,21 +213,28 @@ fn holes(step: &mut Step) -> Vec<String> {
 }
 
 /// The text of a step, if a flow can have it.
-fn written(mut step: Step, needs: &mut Needs, number: usize) -> Result<String, Left> {
+fn written(mut step: Step, needs: &mut Needs, number: usize, room: usize) -> Result<String, Left> {
     let text = step_text(&mut step);
     let mut given = Given { base: Some("http://127.0.0.1".to_string()), ..Given::default() };
     let names = holes(&mut step).into_iter().chain([BASE.to_string()]);
     given.variables = names.map(|name| (name, "http://127.0.0.1".to_string())).collect();
-    let why = match flow::read("step", &text, &given, &mut |_| Ok(Vec::new())) {
-        Ok(flow) if flow.steps.len() == 1 => {
-            needs.take(&mut step, number);
-            return Ok(text);
+    let what = step.title();
+    let left = |why: &str| Err(Left::new(&what, why));
+    let impossible = |why| Err(Left::new(&format!("{what}: {why}"), "impossible in a flow"));
+    match flow::read("step", &text, &given, &mut |_| Ok(Vec::new())) {
+        Ok(flow) if flow.steps.len() != 1 => {
+            impossible("it reads as more than one step".to_string())
         }
-        Ok(_) => "it reads as more than one step".to_string(),
-        Err(wrong) => wrong.what,
-    };
-    let what = format!("{}: {why}", step.title());
-    Err(Left { what, why: "impossible in a flow".to_string() })
+        Err(wrong) => impossible(wrong.what),
+        Ok(_) if text.len() > room => left(&format!("beyond {} MiB", STEPS_BYTES_MAX >> 20)),
+        Ok(_) if needs.captured_with(&step) > CAPTURED_MAX => {
+            left(&format!("beyond {CAPTURED_MAX} captured variables"))
+        }
+        Ok(_) => {
+            needs.take(&mut step, number);
+            Ok(text)
+        }
+    }
 }
 
 fn step_text(step: &mut Step) -> String {

@@ -247,3 +247,50 @@ fn what_is_no_file_of_its_kind_is_said_with_the_way_round() {
     assert!(of("http", b"GET \xff").unwrap_err().contains("the file is no text (UTF-8)"));
     assert!(of("curl", "\u{feff}curl http://a/".as_bytes()).is_ok(), "a mark of the byte order");
 }
+
+/// An entry of a HAR file.
+fn entry(path: &str, token: &str, body: &str, response: &str) -> String {
+    serde_json::json!({
+        "request": {
+            "method": "POST", "url": format!("http://h.example{path}"),
+            "headers": [{"name": "Authorization", "value": format!("Bearer {token}")}],
+            "postData": {"mimeType": "text/plain", "text": body},
+        },
+        "response": {"status": 200, "content": {"mimeType": "application/json", "text": response}},
+    })
+    .to_string()
+}
+
+fn recording(entries: &[String]) -> Written {
+    let text = format!("{{\"log\": {{\"entries\": [{}]}}}}", entries.join(","));
+    of("har", text.as_bytes()).unwrap()
+}
+
+/// A flow that is too large is refused as a whole.
+#[test]
+fn what_a_flow_has_no_room_for_is_left_out() {
+    let entries: Vec<String> = (0..1002).map(|at| entry(&format!("/{at}"), "", "", "")).collect();
+    let written = recording(&entries);
+    assert_eq!(read(&written).steps.len(), 1000);
+    assert_eq!(written.summary[1], "2 of 1002 requests left out: 2 beyond 1000 steps");
+
+    let body = "x y ".repeat(1 << 18);
+    let entries: Vec<String> = (0..5).map(|at| entry(&format!("/{at}"), "", &body, "")).collect();
+    let written = recording(&entries);
+    assert_eq!(read(&written).steps.len(), 2);
+    assert_eq!(written.summary[1], "3 of 5 requests left out: 3 beyond 3 MiB");
+
+    let requests = (0..202).map(|at| {
+        format!("GET http://h/{at}\n\n> {{% client.global.set('v{at}', response.body.a); %}}\n")
+    });
+    let text = requests.collect::<Vec<_>>().join("###\n");
+    let written = of("http", text.as_bytes()).unwrap();
+    assert_eq!((read(&written).steps.len(), read(&written).variables.len()), (200, 200));
+    let summary = "2 of 202 requests left out: 2 beyond 200 captured variables";
+    assert_eq!(written.summary[1], summary);
+
+    let long = entry(&format!("/{}", "x".repeat(5 << 20)), "", "", "");
+    let written = recording(&[long, entry("/", "", "", "")]);
+    assert!(written.text.len() < 1000, "{}", written.text.len());
+    assert!(written.text.contains("more than 4 MiB"), "{}", written.text);
+}
