@@ -18,6 +18,13 @@ pub fn hide(draft: &mut Draft) {
     let mut names = Names::default();
     for item in &mut draft.items {
         let Item::Step(step) = item else { continue };
+        names.taken.extend(step.captures.iter().map(|capture| (capture.name.clone(), 1)));
+        step.for_each_value(&mut |_, value| {
+            names.taken.extend(value.holes().map(|name| (name.to_string(), 1)));
+        });
+    }
+    for item in &mut draft.items {
+        let Item::Step(step) = item else { continue };
         take_basic(step);
         step.for_each_value(&mut |place, value| match secret_of(place, value) {
             Some((name, at)) => names.replace(&name, value, at),
@@ -60,6 +67,10 @@ fn secret_of(place: Place<'_>, value: &Text) -> Option<(String, usize)> {
     let whole = |name: &str| Some((name.to_string(), 0));
     match place {
         Place::Header(name) if name.eq_ignore_ascii_case("authorization") => {
+            // A scheme alone, as before a login, is no secret.
+            if SCHEMES.iter().any(|scheme| scheme.trim_end() == plain) {
+                return None;
+            }
             let scheme = SCHEMES.iter().find(|scheme| plain.starts_with(**scheme));
             Some(("token".to_string(), scheme.map_or(0, |scheme| scheme.len())))
         }
@@ -80,6 +91,8 @@ fn secret_of(place: Place<'_>, value: &Text) -> Option<(String, usize)> {
 #[derive(Default)]
 struct Names {
     of_values: BTreeMap<String, String>,
+    /// All names, also of captures and of holes of the source, with the last number behind each.
+    taken: BTreeMap<String, usize>,
 }
 
 impl Names {
@@ -126,10 +139,16 @@ impl Names {
         // A variable of the environment can have this name, and `try` never shows its value.
         let name = variable(name).replace(['-', '.'], "_");
         let name = if is_secret(&name) { name } else { format!("secret_{name}") };
-        let is_taken = |name: &String| self.of_values.values().any(|taken| taken == name);
-        let more = (2..).map(|number| format!("{name}_{number}"));
-        let free = [name.clone()].into_iter().chain(more).find(|name| !is_taken(name));
-        let free = free.unwrap_or(name);
+        let mut number = self.taken.get(&name).map_or(0, |last| *last);
+        let free = loop {
+            number += 1;
+            let free = if number == 1 { name.clone() } else { format!("{name}_{number}") };
+            if !self.taken.contains_key(&free) {
+                break free;
+            }
+        };
+        self.taken.insert(name, number);
+        self.taken.entry(free.clone()).or_insert(1);
         self.of_values.insert(secret.to_string(), free.clone());
         free
     }

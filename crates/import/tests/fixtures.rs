@@ -294,3 +294,27 @@ fn what_a_flow_has_no_room_for_is_left_out() {
     assert!(written.text.len() < 1000, "{}", written.text.len());
     assert!(written.text.contains("more than 4 MiB"), "{}", written.text);
 }
+
+#[test]
+fn a_secret_has_no_name_that_something_else_has() {
+    let login = entry("/login", "", "", "{\"token\": \"abc12345678\"}");
+    let entries = [
+        login,
+        entry("/a", "abc12345678", "", ""),
+        entry("/b", "another1", "", ""),
+        entry("/c", "another2", "", ""),
+        entry("/d", "another1", "", ""),
+    ];
+    let written = recording(&entries);
+    let steps = steps(&read(&written));
+    assert_eq!(steps[0], "POST /login\nAuthorization: Bearer", "before the login");
+    let tokens = ["{token}", "<token_2>", "<token_3>", "<token_2>"];
+    for (step, token) in steps[1..].iter().zip(tokens) {
+        assert!(step.ends_with(&format!("\nAuthorization: Bearer {token}")), "{step}");
+    }
+    let text =
+        b"GET http://h/a\nX-Token: {{token}}\n\n###\nGET http://h/b\nAuthorization: Bearer x1\n";
+    let flow = read(&of("http", text).unwrap());
+    let sent = self::steps(&flow).join(" ");
+    assert!(sent.contains("X-Token: <token> ") && sent.contains("Bearer <token_2>"), "{sent}");
+}
