@@ -318,3 +318,81 @@ fn a_secret_has_no_name_that_something_else_has() {
     let sent = self::steps(&flow).join(" ");
     assert!(sent.contains("X-Token: <token> ") && sent.contains("Bearer <token_2>"), "{sent}");
 }
+
+/// The steps of a source.
+fn steps_of(kind: &str, content: &str) -> Vec<String> {
+    steps(&read(&of(kind, content.as_bytes()).unwrap()))
+}
+
+#[test]
+fn a_secret_is_sought_under_every_name_as_a_word() {
+    let body = r#"{"password": "s3cretive", "again": "is s3cretive!", "more": "s3cretives"}"#;
+    let steps = steps_of("curl", &format!("curl http://h/s3cretive -d '{body}' -H 'X-Pin: 1234'"));
+    assert!(steps[0].starts_with("POST /%3Cpassword%3E\n"), "{}", steps[0]);
+    let body = r#"{"password": "<password>", "again": "is <password>!", "more": "s3cretives"}"#;
+    assert!(steps[0].ends_with(body), "{}", steps[0]);
+    let steps = steps_of("curl", r#"curl http://h/1234 --json '{"password": "1234", "b": 1234}'"#);
+    assert!(steps[0].starts_with("POST /1234\n"), "any text may have it: {}", steps[0]);
+}
+
+#[test]
+fn a_think_time_begins_when_all_requests_before_are_answered() {
+    let entry = |second: &str, took_ms: u32| {
+        serde_json::json!({
+            "startedDateTime": format!("2026-11-18T11:06:{second}Z"), "time": took_ms,
+            "request": {"method": "GET", "url": "http://h/"},
+        })
+    };
+    let entries = [entry("00.000", 5000), entry("00.100", 100), entry("05.200", 10)];
+    let entries = entries.map(|entry| entry.to_string());
+    let flow = read(&recording(&entries));
+    let delays: Vec<u64> = flow.steps.iter().map(|step| step.delay_ns / 1_000_000).collect();
+    assert_eq!(delays, [0, 0, 200]);
+}
+
+#[test]
+fn a_recording_goes_to_the_server_that_answers() {
+    let entry = |url: &str, status: u16, cookies: &str| {
+        let headers = [serde_json::json!({"name": "Cookie", "value": cookies})];
+        let request = serde_json::json!({"method": "GET", "url": url, "headers": headers});
+        serde_json::json!({"request": request, "response": {"status": status}}).to_string()
+    };
+    let entries = [
+        entry("http://h.example/", 301, ""),
+        entry("http://h.example/a", 302, ""),
+        entry("https://h.example/", 200, "_ga=GA1.2.345678901; lang=de"),
+        entry("https://h.example/kept", 304, ""),
+    ];
+    let written = recording(&entries);
+    assert!(written.summary[2].contains("base=https://h.example"), "{:?}", written.summary);
+    let flow = read(&written);
+    assert_eq!(steps(&flow), ["GET /\nlang: de", "GET /kept"]);
+    let is_good = |status| flow.steps[1].statuses.as_ref().unwrap().holds(status);
+    assert!(is_good(200) && !is_good(304), "what a browser had comes whole");
+}
+
+#[test]
+fn a_method_of_several_lines_makes_no_step_of_its_own() {
+    let written =
+        of("curl", b"curl http://h/a\ncurl -X $'GET http://h/b\\nGET' http://h/c").unwrap();
+    assert_eq!(steps(&read(&written)), ["GET /a"]);
+    assert!(written.text.contains("it reads as more than one step"), "{}", written.text);
+}
+
+#[test]
+fn a_variable_that_a_response_sets_has_no_value_of_the_file() {
+    let text = "@sid = old1\n@page = 7\nGET http://h/in\n\n> {% client.global.set(\"sid\", \
+                response.body.id); %}\n\n###\nGET http://h/{{page}}?sid={{sid}}\n";
+    assert_eq!(steps_of("http", text), ["GET /in", "GET /7?sid={sid}"]);
+}
+
+#[test]
+fn what_only_the_server_writes_is_not_sent() {
+    let schema = "{required: [id, name], properties: {id: {type: integer, readOnly: true, \
+                  example: 7}, name: {type: string, example: Ann}}}";
+    let text = format!(
+        "openapi: 3.0.0\nservers: [{{url: 'http://h'}}]\npaths:\n  /a:\n    post:\n      \
+         requestBody: {{content: {{application/json: {{schema: {schema}}}}}}}\n"
+    );
+    assert!(steps_of("openapi", &text)[0].ends_with("\n{\n  \"name\": \"Ann\"\n}"), "{text}");
+}

@@ -209,10 +209,16 @@ fn connections_and_bytes_are_those_of_the_process_that_holds_them() {
         wait_for_reading(&sampler, what, is_it);
     };
     wait("a split of the connections", [[0, 0], [1, 0], [2, 0]]);
-    for (client, bytes) in clients.iter_mut().zip([100, 30, 5, 7000]) {
-        client.write_all(&vec![b'x'; bytes]).unwrap();
-    }
+    let mut send = |all: [usize; 4]| {
+        for (client, bytes) in clients.iter_mut().zip(all) {
+            client.write_all(&vec![b'x'; bytes]).unwrap();
+        }
+    };
+    send([100, 30, 5, 7000]);
     wait("a split of the bytes", [[0, 0], [1, 100], [2, 35]]);
+    // What was counted at one reading is not counted again at the next.
+    send([1, 0, 2, 0]);
+    wait("a split of more bytes", [[0, 0], [1, 101], [2, 37]]);
 }
 
 #[test]

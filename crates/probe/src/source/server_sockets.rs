@@ -106,7 +106,7 @@ impl ServerSockets {
             let was = before.get(&socket.cookie);
             let holder = was.map(|(pid, _)| pid).or_else(|| holders.get(&socket.inode));
             let (Some(&pid), Some(tcp)) = (holder, socket.tcp) else { continue };
-            // A process that has ended left its connections to nobody.
+            // What a process held that has ended is held by no process.
             let Some(count) = connections.get_mut(&pid) else { continue };
             *count += 1;
             let earlier = was.map_or(0, |(_, received)| *received);

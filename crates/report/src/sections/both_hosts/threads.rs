@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_stand_beside_the_cpu_time_of_the_processes_that_were_read() {
+    fn each_process_has_its_cpu_time_and_the_connections_that_were_read() {
         let thread = |pid, run| ThreadShare { pid, tid: pid, run, ..ThreadShare::default() };
         let threads = [thread(7, 0.75), thread(8, 0.25), thread(9, 0.01)];
         let of = |pid, connections, received_s| SocketsOf { pid, connections, received_s };
