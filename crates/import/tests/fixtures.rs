@@ -381,9 +381,9 @@ fn a_method_of_several_lines_makes_no_step_of_its_own() {
 
 #[test]
 fn a_variable_that_a_response_sets_has_no_value_of_the_file() {
-    let text = "@sid = old1\n@page = 7\nGET http://h/in\n\n> {% client.global.set(\"sid\", \
-                response.body.id); %}\n\n###\nGET http://h/{{page}}?sid={{sid}}\n";
-    assert_eq!(steps_of("http", text), ["GET /in", "GET /7?sid={sid}"]);
+    let text = "@order = old1\n@page = 7\nGET http://h/in\n\n> {% client.global.set(\"order\", \
+                response.body.id); %}\n\n###\nGET http://h/{{page}}?order={{order}}\n";
+    assert_eq!(steps_of("http", text), ["GET /in", "GET /7?order={order}"]);
 }
 
 #[test]
