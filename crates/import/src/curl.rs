@@ -311,10 +311,7 @@ impl Asked {
         if !text.contains('=') {
             self.note(&format!("-b {text}: left out; a user keeps the cookies that are set"));
         }
-        for cookie in text.split(';').filter_map(|cookie| cookie.split_once('=')) {
-            let (name, value) = cookie;
-            self.step.cookies.push((name.trim().to_string(), Text::plain(value.trim())));
-        }
+        self.step.add_cookies(text, Braces::Plain);
     }
 
     fn data(&mut self, text: &str, kind: Data) {

@@ -377,6 +377,16 @@ fn is_form(text: &str) -> bool {
     !text.contains(char::is_whitespace) && text.split('&').all(is_pair)
 }
 
+impl Part {
+    /// The path of its file, if it is one.
+    fn file(&self) -> Option<&str> {
+        match &self.content {
+            Content::File(path, _) => Some(path),
+            Content::Text(_) => None,
+        }
+    }
+}
+
 impl Step {
     /// Calls for each value that may be a secret or come from a response, with its name.
     pub fn for_each_value(&mut self, each: &mut dyn FnMut(Place<'_>, &mut Text)) {
@@ -419,6 +429,22 @@ impl Step {
     pub fn header(&self, name: &str) -> Option<&Text> {
         let found = self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value)
+    }
+
+    /// Adds the cookies of a header: `name=value; other=value`.
+    pub fn add_cookies(&mut self, text: &str, braces: Braces) {
+        for (name, value) in text.split(';').filter_map(|cookie| cookie.split_once('=')) {
+            self.cookies.push((name.trim().to_string(), Text::read(value.trim(), braces)));
+        }
+    }
+
+    /// The files that it sends.
+    pub fn files(&self) -> Vec<&str> {
+        match &self.body {
+            Body::File(path) => vec![path],
+            Body::Multipart(parts) => parts.iter().filter_map(Part::file).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Takes away all headers of this name; returns whether there was one.

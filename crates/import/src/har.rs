@@ -2,10 +2,10 @@
 //!
 //! A file may be large, and only what a flow can need of an entry stays in memory.
 
-use crate::at_once;
 use crate::draft::{Body, Braces, Content, Draft, Item, Left, Pairs, Part, Recorded, Step, Text};
 use crate::multipart;
 use crate::url;
+use crate::{at_line, at_once};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flow::Wrong;
@@ -146,12 +146,12 @@ pub fn read(input: &mut dyn BufRead) -> Result<Draft, Wrong> {
     if begin.starts_with(b"\xef\xbb\xbf") {
         input.consume(3);
     }
-    let file: File = serde_json::from_reader(input).map_err(|error| Wrong {
-        line: u32::try_from(error.line()).unwrap_or(u32::MAX).max(1),
-        what: format!(
+    let file: File = serde_json::from_reader(input).map_err(|error| {
+        let what = format!(
             "this is no HAR file: {error}; a HAR file begins with {{\"log\": {{\"entries\": [; \
              browsers save it in their developer tools, under Network"
-        ),
+        );
+        at_line(error.line(), what)
     })?;
     let is_lost = |item: &&Item| match item {
         Item::Step(step) => step.recorded.as_ref().is_some_and(|one| one.is_body_lost),
@@ -224,9 +224,7 @@ fn step_of(entry: Entry, room: &mut usize) -> Result<Step, Left> {
     for Field { name, value } in &request.headers {
         let small = name.to_ascii_lowercase();
         if small == "cookie" {
-            for (name, value) in value.split(';').filter_map(|cookie| cookie.split_once('=')) {
-                step.cookies.push((name.trim().to_string(), Text::plain(value.trim())));
-            }
+            step.add_cookies(value, Braces::Plain);
         }
         let is_of_browser = OF_BROWSERS.contains(&small.as_str()) || small.starts_with("sec-");
         if !is_of_browser && !small.starts_with(':') {
@@ -288,11 +286,6 @@ fn add_body(step: &mut Step, data: PostData) {
             true => multipart::parts(&text, &media_type, Braces::Plain),
             false => Some(parts),
         };
-        for part in parts.iter().flatten() {
-            if let Content::File(name, _) = &part.content {
-                step.notes.push(format!("Needs the file {name}"));
-            }
-        }
         step.body = parts.map_or(Body::Text(Text::plain(text)), Body::Multipart);
         return;
     }

@@ -1,13 +1,12 @@
 //! Request files (`.http`, `.rest`) of JetBrains, Visual Studio and VS Code.
 
-use crate::draft::{Body, Braces, Capture, Content, Draft, Item, Left, Step, Text, variable};
+use crate::draft::{Body, Braces, Capture, Draft, Item, Left, Step, Text, variable};
 use crate::scope::Scope;
 use crate::write::{jsonpath, last_name, quoted};
-use crate::{multipart, script, url};
+use crate::{json, multipart, script, url};
 use flow::Wrong;
 use model::flow::Key;
 use model::secret::is_secret;
-use serde_json::Value;
 
 /// Methods of these files that are none of HTTP.
 const OTHERS: [&str; 5] = ["GRPC", "RSOCKET", "WEBSOCKET", "WSS", "WS"];
@@ -215,10 +214,7 @@ impl Reader {
             "accept-encoding" | "x-request-type" => {}
             // A name with a hole can only stand in the header.
             "cookie" if !value.starts_with("{{") => {
-                for cookie in value.split(';').filter_map(|cookie| cookie.split_once('=')) {
-                    let value = Text::read(cookie.1.trim(), Braces::Hole);
-                    step.cookies.push((cookie.0.trim().to_string(), value));
-                }
+                step.add_cookies(value, Braces::Hole);
             }
             // Name and password may be written as they are.
             "authorization" if value.starts_with("Basic ") && value[6..].contains([':', ' ']) => {
@@ -235,18 +231,12 @@ impl Reader {
         let media_type = media_type.unwrap_or_default();
         let path = text.strip_prefix("< ").or(text.strip_prefix("<@ ")).map(str::trim);
         if let Some(path) = path.filter(|path| !path.contains('\n')) {
-            step.notes.push(format!("Needs the file {path}"));
             step.body = Body::File(path.to_string());
             return;
         }
         if media_type.starts_with("multipart/")
             && let Some(parts) = multipart::parts(text, &media_type, Braces::Hole)
         {
-            for part in &parts {
-                if let Content::File(path, _) = &part.content {
-                    step.notes.push(format!("Needs the file {path}"));
-                }
-            }
             step.body = Body::Multipart(parts);
             return;
         }
@@ -348,8 +338,7 @@ fn form(text: &str) -> String {
 fn graphql(text: &str) -> String {
     let (query, variables) = match text.rsplit_once("\n\n") {
         Some((query, variables)) if variables.trim_start().starts_with('{') => (query, variables),
-        _ => (text, "{}"),
+        _ => (text, ""),
     };
-    let query = Value::String(query.to_string());
-    format!("{{\"query\": {query}, \"variables\": {variables}}}")
+    json::graphql(query, variables)
 }

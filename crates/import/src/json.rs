@@ -73,6 +73,13 @@ impl Json {
     }
 }
 
+/// The body of a query of GraphQL; without variables it has none.
+pub fn graphql(query: &str, variables: &str) -> String {
+    let query = serde_json::Value::from(query);
+    let variables = if variables.trim().is_empty() { "{}" } else { variables };
+    format!("{{\"query\": {query}, \"variables\": {variables}}}")
+}
+
 impl Value {
     fn written(&self) -> String {
         let mut written = String::new();

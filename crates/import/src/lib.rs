@@ -90,7 +90,12 @@ pub fn import(
 
 /// What is wrong with a file as a whole.
 fn at_once(what: impl Into<String>) -> Wrong {
-    Wrong { line: 1, what: what.into() }
+    at_line(1, what)
+}
+
+/// What is wrong at a line, which is 0 where a parser knows none.
+fn at_line(line: usize, what: impl Into<String>) -> Wrong {
+    Wrong { line: u32::try_from(line).unwrap_or(u32::MAX).max(1), what: what.into() }
 }
 
 /// The whole file as text, without the mark of a byte order.

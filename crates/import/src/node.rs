@@ -1,5 +1,6 @@
 //! Documents of JSON or YAML, with the members of an object in their order.
 
+use crate::at_line;
 use flow::Wrong;
 use granit_parser::{Event, Parser, ScalarStyle};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -38,10 +39,8 @@ impl Node {
         if !text.trim_start().starts_with('{') {
             return yaml(text);
         }
-        serde_json::from_str(text).map_err(|error| Wrong {
-            line: u32::try_from(error.line()).unwrap_or(u32::MAX).max(1),
-            what: format!("this is no JSON: {error}"),
-        })
+        serde_json::from_str(text)
+            .map_err(|error| at_line(error.line(), format!("this is no JSON: {error}")))
     }
 
     /// The member of a name; null if there is none.
@@ -180,13 +179,12 @@ fn yaml(text: &str) -> Result<Node, Wrong> {
     let mut anchors: HashMap<usize, (Node, usize)> = HashMap::new();
     let mut bytes = 0;
     for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| Wrong {
-            line: u32::try_from(error.marker().line()).unwrap_or(u32::MAX).max(1),
-            what: format!("this is no YAML: {}", error.info()),
+        let (event, span) = event.map_err(|error| {
+            at_line(error.marker().line(), format!("this is no YAML: {}", error.info()))
         })?;
-        let too_large = || Wrong {
-            line: u32::try_from(span.start.line()).unwrap_or(u32::MAX).max(1),
-            what: "the document has too many values, or too many inside each other".to_string(),
+        let too_large = || {
+            let what = "the document has too many values, or too many inside each other";
+            at_line(span.start.line(), what)
         };
         bytes += VALUE_BYTES;
         let (anchor, node) = match event {

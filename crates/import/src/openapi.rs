@@ -267,7 +267,6 @@ impl<'a> Reader<'a> {
         let schema = content.at("schema");
         if self.resolved(schema).at("format").text() == "binary" {
             step.headers.push(("Content-Type".to_string(), Text::plain(header)));
-            step.notes.push("Needs the file body".to_string());
             step.body = Body::File("body".to_string());
             return;
         }

@@ -1,12 +1,11 @@
 //! Collections of Postman, version 2.1: the requests of all folders, in their order.
 
-use crate::at_once;
 use crate::draft::{Body, Braces, Content, Draft, Item, Left, Pairs, Part, Step, Text};
+use crate::node::Node;
 use crate::scope::Scope;
-use crate::{script, url};
+use crate::{at_line, at_once, json, script, url};
 use flow::Wrong;
 use model::secret;
-use serde_json::Value;
 
 /// Folders in folders.
 const DEPTH_MAX: usize = 20;
@@ -20,27 +19,26 @@ const LANGUAGES: &[(&str, &str)] = &[
 
 /// Reads a collection.
 pub fn read(text: &str) -> Result<Draft, Wrong> {
-    let document: Value = serde_json::from_str(text).map_err(|error| Wrong {
-        line: u32::try_from(error.line()).unwrap_or(u32::MAX).max(1),
-        what: format!("this is no collection of Postman: {error}; export it as Collection v2.1"),
+    let document: Node = serde_json::from_str(text).map_err(|error| {
+        let hint = "export it as Collection v2.1";
+        at_line(error.line(), format!("this is no collection of Postman: {error}; {hint}"))
     })?;
-    let items = document["item"].as_array().ok_or_else(|| {
-        let hint = match &document {
-            _ if document["requests"].is_array() => "it is of version 1; export it as v2.1",
-            _ if document["values"].is_array() => {
+    let Node::List(items) = document.at("item") else {
+        let hint = match (document.at("requests"), document.at("values")) {
+            (Node::List(_), _) => "it is of version 1; export it as v2.1",
+            (_, Node::List(_)) => {
                 "it is an environment; import the collection, and give its values as variables"
             }
             _ => "a collection has a list called item; export it as Collection v2.1",
         };
-        at_once(format!("this is no collection of Postman: {hint}"))
-    })?;
+        return Err(at_once(format!("this is no collection of Postman: {hint}")));
+    };
     let mut reader = Reader { scope: Scope::default(), items: Vec::new() };
-    for one in list(&document["variable"]) {
-        let value = string(&one["value"]);
-        reader.scope.set(&string(&one["key"]), &value);
+    for one in document.at("variable").list() {
+        reader.scope.set(one.at("key").text(), one.at("value").text());
     }
     reader.find_captured(items, 0);
-    let mut around = Around { auth: &document["auth"], titles: Vec::new() };
+    let mut around = Around { auth: document.at("auth"), titles: Vec::new() };
     reader.folder(items, &mut around);
     let mut draft = Draft { items: reader.items, ..Draft::default() };
     if !events(&document, "prerequest").trim().is_empty()
@@ -62,82 +60,67 @@ struct Reader {
 
 /// What holds for all requests of a folder.
 struct Around<'a> {
-    auth: &'a Value,
-    titles: Vec<String>,
-}
-
-/// A list, or nothing.
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-/// A text, or a number as text.
-fn string(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.to_string(),
-        Value::Bool(is) => is.to_string(),
-        _ => String::new(),
-    }
+    auth: &'a Node,
+    titles: Vec<&'a str>,
 }
 
 /// The scripts of an item, of one kind.
-fn events(item: &Value, kind: &str) -> String {
-    let own = list(&item["event"]).iter().filter(|event| event["listen"] == kind);
-    let texts = own.map(|event| match &event["script"]["exec"] {
-        Value::Array(lines) => lines.iter().map(string).collect::<Vec<_>>().join("\n"),
-        other => string(other),
+fn events(item: &Node, kind: &str) -> String {
+    let own = item.at("event").list().iter().filter(|event| event.at("listen").text() == kind);
+    let texts = own.map(|event| match event.at("script").at("exec") {
+        Node::List(lines) => lines.iter().map(Node::text).collect::<Vec<_>>().join("\n"),
+        other => other.text().to_string(),
     });
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn is_off(value: &Value) -> bool {
-    value["disabled"] == true
+fn is_off(value: &Node) -> bool {
+    *value.at("disabled") == Node::Bool(true)
 }
 
 impl Reader {
     /// Notes which variables scripts set from responses: the values of the file are not theirs.
-    fn find_captured(&mut self, items: &[Value], depth: usize) {
+    fn find_captured(&mut self, items: &[Node], depth: usize) {
         for item in items {
             let captures = script::captures(&events(item, "test"));
             self.scope.captured.extend(captures.into_iter().map(|capture| capture.name));
             if depth < DEPTH_MAX {
-                self.find_captured(list(&item["item"]), depth + 1);
+                self.find_captured(item.at("item").list(), depth + 1);
             }
         }
     }
 
-    fn folder<'a>(&mut self, items: &'a [Value], around: &mut Around<'a>) {
+    fn folder<'a>(&mut self, items: &'a [Node], around: &mut Around<'a>) {
         for item in items {
-            let name = string(&item["name"]);
-            if item["item"].is_array() {
+            let name = item.at("name").text();
+            if let Node::List(inside) = item.at("item") {
                 let outer = around.auth;
-                if item["auth"].is_object() {
-                    around.auth = &item["auth"];
+                if let own @ Node::Map(_) = item.at("auth") {
+                    around.auth = own;
                 }
                 around.titles.push(name);
                 self.items.push(Item::Title(format!("Folder: {}", around.titles.join(" / "))));
                 if around.titles.len() < DEPTH_MAX {
-                    self.folder(list(&item["item"]), around);
+                    self.folder(inside, around);
                 }
                 around.titles.pop();
                 around.auth = outer;
             } else {
-                let step = self.step(item, around.auth, &name);
+                let step = self.step(item, around.auth, name);
                 self.items.push(step);
             }
         }
     }
 
-    fn text(&self, value: &Value) -> Text {
-        Text::read(&self.scope.fill(&string(value)), Braces::Hole)
+    fn text(&self, value: &Node) -> Text {
+        Text::read(&self.scope.fill(value.text()), Braces::Hole)
     }
 
-    fn step(&self, item: &Value, auth: &Value, name: &str) -> Item {
-        let request = &item["request"];
-        let typed = if request.is_string() { request } else { &request["url"] };
-        let typed_url = if typed.is_string() { string(typed) } else { string(&typed["raw"]) };
-        let url = url::read(&self.with_places(&typed_url, typed), Braces::Hole);
+    fn step(&self, item: &Node, auth: &Node, name: &str) -> Item {
+        let request = item.at("request");
+        let typed = if let Node::Text(_) = request { request } else { request.at("url") };
+        let typed_url = if let Node::Text(text) = typed { text } else { typed.at("raw").text() };
+        let url = url::read(&self.with_places(typed_url, typed), Braces::Hole);
         let url = match url {
             Ok(url) => url,
             Err(why) => {
@@ -145,7 +128,7 @@ impl Reader {
                 return Item::Left(Left::new(&what, "without a URL of HTTP"));
             }
         };
-        let method = string(&request["method"]).to_ascii_uppercase();
+        let method = request.at("method").text().to_ascii_uppercase();
         let mut step = Step {
             notes: vec![name.to_string()],
             method: if method.is_empty() { "GET".to_string() } else { method },
@@ -154,32 +137,34 @@ impl Reader {
             query: url.query,
             ..Step::default()
         };
-        for header in list(&request["header"]).iter().filter(|header| !is_off(header)) {
-            let value = self.text(&header["value"]);
-            if !string(&header["key"]).eq_ignore_ascii_case("accept-encoding") {
-                step.headers.push((string(&header["key"]), value));
+        for header in request.at("header").list().iter().filter(|header| !is_off(header)) {
+            let value = self.text(header.at("value"));
+            let name = header.at("key").text();
+            if !name.eq_ignore_ascii_case("accept-encoding") {
+                step.headers.push((name.to_string(), value));
             }
         }
-        self.body(&mut step, &request["body"]);
-        let own = &request["auth"];
-        self.auth(&mut step, if own.is_object() { own } else { auth });
+        self.body(&mut step, request.at("body"));
+        let own = request.at("auth");
+        self.auth(&mut step, if let Node::Map(_) = own { own } else { auth });
         script::note(&mut step, "Script before the request, left out", &events(item, "prerequest"));
         script::after(&mut step, &events(item, "test"));
         Item::Step(Box::new(step))
     }
 
     /// The URL with the values of `/:id`.
-    fn with_places(&self, typed: &str, url: &Value) -> String {
-        let known = |name: &str| list(&url["variable"]).iter().find(|one| one["key"] == name);
+    fn with_places(&self, typed: &str, url: &Node) -> String {
+        let known =
+            |name: &str| url.at("variable").list().iter().find(|one| one.at("key").text() == name);
         let (path, query) = match typed.find('?') {
             Some(at) => typed.split_at(at),
             None => (typed, ""),
         };
         let parts = path.split('/').map(|part| match part.strip_prefix(':') {
             Some(name) if !name.is_empty() => {
-                let value = known(name).map(|one| string(&one["value"])).unwrap_or_default();
+                let value = known(name).map(|one| one.at("value").text()).unwrap_or_default();
                 let is_missing = value.is_empty() || value.starts_with(':');
-                if is_missing { format!("{{{{{name}}}}}") } else { value }
+                if is_missing { format!("{{{{{name}}}}}") } else { value.to_string() }
             }
             _ => part.to_string(),
         });
@@ -187,7 +172,7 @@ impl Reader {
         self.scope.fill(&format!("{path}{query}"))
     }
 
-    fn body(&self, step: &mut Step, body: &Value) {
+    fn body(&self, step: &mut Step, body: &Node) {
         if is_off(body) {
             return;
         }
@@ -196,10 +181,10 @@ impl Reader {
                 step.headers.push(("Content-Type".to_string(), Text::plain(media_type)));
             }
         };
-        match string(&body["mode"]).as_str() {
+        match body.at("mode").text() {
             "raw" => {
-                let text = self.scope.fill(&string(&body["raw"]));
-                let language = string(&body["options"]["raw"]["language"]);
+                let text = self.scope.fill(body.at("raw").text());
+                let language = body.at("options").at("raw").at("language").text();
                 let known = LANGUAGES.iter().find(|(name, _)| *name == language);
                 if !text.trim().is_empty() {
                     add(step, known.map_or("text/plain", |(_, media_type)| media_type));
@@ -208,32 +193,30 @@ impl Reader {
                 }
             }
             "urlencoded" => {
-                let pairs = list(&body["urlencoded"]).iter().filter(|pair| !is_off(pair));
-                let pairs = pairs.map(|pair| (string(&pair["key"]), self.text(&pair["value"])));
+                let pairs = body.at("urlencoded").list().iter().filter(|pair| !is_off(pair));
+                let pairs = pairs
+                    .map(|pair| (pair.at("key").text().to_string(), self.text(pair.at("value"))));
                 add(step, "application/x-www-form-urlencoded");
                 step.body = Body::Form(Pairs { raw: String::new(), pairs: pairs.collect() });
             }
             "formdata" => {
-                let parts = list(&body["formdata"]).iter().filter(|part| !is_off(part));
+                let parts = body.at("formdata").list().iter().filter(|part| !is_off(part));
                 step.body = Body::Multipart(parts.flat_map(|part| self.parts(part)).collect());
             }
             "graphql" => {
-                let query = Value::String(string(&body["graphql"]["query"])).to_string();
-                let variables = string(&body["graphql"]["variables"]);
-                let variables = if variables.trim().is_empty() { "{}" } else { &variables };
-                let text = format!("{{\"query\": {query}, \"variables\": {variables}}}");
+                let of = body.at("graphql");
+                let text = json::graphql(of.at("query").text(), of.at("variables").text());
                 add(step, "application/json");
                 let media_type = Some("application/json");
                 step.body = Body::read(&self.scope.fill(&text), media_type, Braces::Hole);
             }
             "file" => {
-                let path = string(&body["file"]["src"]);
-                step.notes.push(match path.is_empty() {
-                    true => "The body is a file that the collection does not name.".to_string(),
-                    false => format!("Needs the file {path}"),
-                });
-                if !path.is_empty() {
-                    step.body = Body::File(path);
+                let path = body.at("file").at("src").text();
+                match path.is_empty() {
+                    true => step
+                        .notes
+                        .push("The body is a file that the collection does not name.".to_string()),
+                    false => step.body = Body::File(path.to_string()),
                 }
             }
             _ => {}
@@ -241,31 +224,32 @@ impl Reader {
     }
 
     /// A field of a form, which may have several files.
-    fn parts(&self, part: &Value) -> Vec<Part> {
-        let name = string(&part["key"]);
-        let of = |content| Part { name: name.clone(), content };
-        if part["type"] != "file" {
-            return vec![of(Content::Text(self.text(&part["value"])))];
+    fn parts(&self, part: &Node) -> Vec<Part> {
+        let name = part.at("key").text();
+        let of = |content| Part { name: name.to_string(), content };
+        if part.at("type").text() != "file" {
+            return vec![of(Content::Text(self.text(part.at("value"))))];
         }
-        let files = match &part["src"] {
-            Value::Array(files) => files.iter().map(string).collect(),
-            one if string(one).is_empty() => vec![name.clone()],
-            one => vec![string(one)],
+        let files = match part.at("src") {
+            Node::List(files) => files.iter().map(Node::text).collect(),
+            one if one.text().is_empty() => vec![name],
+            one => vec![one.text()],
         };
-        let media_type = string(&part["contentType"]);
-        files.into_iter().map(|file| of(Content::File(file, media_type.clone()))).collect()
+        let media_type = part.at("contentType").text();
+        let file = |path: &str| Content::File(path.to_string(), media_type.to_string());
+        files.into_iter().map(|path| of(file(path))).collect()
     }
 
-    fn auth(&self, step: &mut Step, auth: &Value) {
-        let kind = string(&auth["type"]);
-        let of = |key: &str| match &auth[kind.as_str()] {
-            Value::Array(pairs) => {
-                let found = pairs.iter().find(|pair| pair["key"] == key);
-                found.map_or(Text::default(), |pair| self.text(&pair["value"]))
+    fn auth(&self, step: &mut Step, auth: &Node) {
+        let kind = auth.at("type").text();
+        let of = |key: &str| match auth.at(kind) {
+            Node::List(pairs) => {
+                let found = pairs.iter().find(|pair| pair.at("key").text() == key);
+                found.map_or(Text::default(), |pair| self.text(pair.at("value")))
             }
-            members => self.text(&members[key]),
+            members => self.text(members.at(key)),
         };
-        match kind.as_str() {
+        match kind {
             "" | "noauth" => {}
             "bearer" if step.header("Authorization").is_none() => {
                 let mut value = Text::plain("Bearer ");

@@ -243,6 +243,9 @@ fn step_text(step: &mut Step) -> String {
     for note in &step.notes {
         text += &comment(note);
     }
+    for file in step.files() {
+        text += &comment(&format!("Needs the file {file}"));
+    }
     let path = if step.path.0.is_empty() { "/".to_string() } else { line(&step.path) };
     let mut url = format!("{{{{{BASE}}}}}{path}");
     let has_hole = step.query.has_hole();

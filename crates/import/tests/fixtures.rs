@@ -106,8 +106,12 @@ fn commands_of_curl_are_the_requests_that_they_send() {
         written.summary[1],
         "2 of 7 requests left out: 1 of other servers, 1 no command of curl"
     );
-    for comment in ["# --insecure: it is said of a whole run; give -k", "# --compressed: left out"]
-    {
+    for comment in [
+        "# --insecure: it is said of a whole run; give -k",
+        "# --compressed: left out",
+        "# Needs the file a b.png\n",
+        "# Needs the file list.csv\n",
+    ] {
         assert!(written.text.contains(comment), "{}", written.text);
     }
 }
@@ -193,6 +197,7 @@ fn collections_keep_folders_authorization_and_bodies() {
         "# Folder: Account\n",
         "# Script before the request, left out:\n#  pm.variables.set('a', 1)\n",
         "# Left out: authorization of the kind hawk; give a header with -H\n",
+        "# Needs the file a.png\n",
     ] {
         assert!(written.text.contains(comment), "{comment}{}", written.text);
     }
