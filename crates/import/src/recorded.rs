@@ -23,6 +23,8 @@ const VALUES_MAX: usize = 2000;
 const GIVEN_MAX: usize = 200_000;
 /// Texts in which a value is sought: those of so many responses before the request.
 const TEXTS_MAX: usize = 8;
+/// Bytes of texts that are looked through for all values together.
+const SOUGHT_MAX: usize = 8 << 30;
 /// Bytes before a value that tell where it is.
 const CONTEXT_MIN_BYTES: usize = 12;
 const CONTEXT_MAX_BYTES: usize = 60;
@@ -50,7 +52,12 @@ pub fn link(draft: &mut Draft) {
     let mut steps: Vec<&mut Box<Step>> = draft.items.iter_mut().filter_map(step).collect();
     delays(&mut steps);
     jar(&mut steps);
-    captures(&mut steps);
+    if !captures(&mut steps, SOUGHT_MAX) {
+        draft.notes.push(format!(
+            "Some values that a response gave may have no capture: there are at most \
+             {CAPTURES_MAX}, and in a long recording not every page is looked through."
+        ));
+    }
 }
 
 fn step(item: &mut Item) -> Option<&mut Box<Step>> {
@@ -102,8 +109,10 @@ struct Source {
     query: String,
 }
 
-/// Makes captures of values that responses give and later requests send.
-fn captures(steps: &mut [&mut Box<Step>]) {
+/// Makes captures of values that responses give and later requests send; false if there may be
+/// more. `room` is how many bytes of texts are looked through.
+fn captures(steps: &mut [&mut Box<Step>], mut room: usize) -> bool {
+    let mut is_whole = true;
     let mut given: BTreeMap<String, Source> = BTreeMap::new();
     let mut sent = BTreeSet::new();
     let mut names: BTreeMap<String, String> = BTreeMap::new();
@@ -115,9 +124,9 @@ fn captures(steps: &mut [&mut Box<Step>]) {
             for word in words(place, value.as_plain().unwrap_or_default()) {
                 if !names.contains_key(&word) && !sent.contains(&word) {
                     let source = given.get(&word).cloned();
-                    let source = source.or_else(|| in_texts(before, &word, place));
-                    let source = source.filter(|_| names.len() < CAPTURES_MAX);
-                    if let Some(source) = source {
+                    let source = source.or_else(|| in_texts(before, &word, place, &mut room));
+                    is_whole &= room > 0 && (source.is_none() || names.len() < CAPTURES_MAX);
+                    if let Some(source) = source.filter(|_| names.len() < CAPTURES_MAX) {
                         let name = free(&source.name, &names);
                         names.insert(word.clone(), name);
                         found.push((word.clone(), source));
@@ -146,6 +155,7 @@ fn captures(steps: &mut [&mut Box<Step>]) {
             }
         }
     }
+    is_whole
 }
 
 /// Whether a value looks like one that a server drew, and not like a word of its language.
@@ -225,8 +235,13 @@ fn in_json(value: &Value, keys: &mut Vec<Key>, each: &mut dyn FnMut(&[Key], Stri
     }
 }
 
-/// A value in the page, or in a longer header, of a response before.
-fn in_texts(before: &[&mut Box<Step>], value: &str, place: Place<'_>) -> Option<Source> {
+/// A value in the page, or in a longer header, of a response before; none if the room is used up.
+fn in_texts(
+    before: &[&mut Box<Step>],
+    value: &str,
+    place: Place<'_>,
+    room: &mut usize,
+) -> Option<Source> {
     let name = match place {
         Place::Parameter(name) | Place::Header(name) | Place::Member(name) => name,
         Place::Cookie(_) | Place::Path | Place::Body => "id",
@@ -239,9 +254,14 @@ fn in_texts(before: &[&mut Box<Step>], value: &str, place: Place<'_>) -> Option<
         if let Some(pattern) = location.and_then(|(_, text)| pattern(text, value)) {
             return Some(source(at, format!("header \"Location\" regex {pattern}")));
         }
-        let is_json = recorded.body.trim_start().starts_with(['{', '[']);
-        let pattern = if is_json { None } else { pattern(&recorded.body, value) };
-        if let Some(pattern) = pattern {
+        if recorded.body.trim_start().starts_with(['{', '[']) {
+            continue;
+        }
+        *room = room.saturating_sub(recorded.body.len());
+        if *room == 0 {
+            return None;
+        }
+        if let Some(pattern) = pattern(&recorded.body, value) {
             return Some(source(at, format!("regex {pattern}")));
         }
     }
@@ -285,4 +305,25 @@ fn escaped(text: &str) -> String {
         escaped.push(letter);
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draft::Text;
+
+    #[test]
+    fn so_many_bytes_are_looked_through_and_no_more() {
+        let captured = |room| {
+            let recorded = Recorded { body: "<a id=\"value-1234\">".into(), ..Recorded::default() };
+            let page = Step { recorded: Some(Box::new(recorded)), ..Step::default() };
+            let path = Text::plain("/value-9999/value-1234");
+            let next = Step { path, recorded: Some(Box::default()), ..Step::default() };
+            let mut steps = [Box::new(page), Box::new(next)];
+            let is_whole = captures(&mut steps.each_mut(), room);
+            (steps[0].captures.len(), is_whole)
+        };
+        assert_eq!(captured(1000), (1, true));
+        assert_eq!(captured(25), (0, false), "of the second value no byte");
+    }
 }

@@ -301,6 +301,24 @@ fn what_a_flow_has_no_room_for_is_left_out() {
 }
 
 #[test]
+fn captures_that_are_too_many_are_told() {
+    let of = |count: usize| {
+        let values = (0..count).map(|at| format!("value-{at:04}")).collect::<Vec<_>>();
+        let response = serde_json::json!(values).to_string();
+        recording(&[
+            entry("/", "", "", &response),
+            entry(&format!("/{}", values.join("/")), "", "", ""),
+        ])
+    };
+    for (count, captured, is_told) in [(150, 150, false), (151, 150, true)] {
+        let written = of(count);
+        assert_eq!(read(&written).variables.len(), captured);
+        let told = written.text.contains("# Some values that a response gave may have no capture");
+        assert_eq!(told, is_told, "{count}");
+    }
+}
+
+#[test]
 fn a_secret_has_no_name_that_something_else_has() {
     let login = entry("/login", "", "", "{\"token\": \"abc12345678\"}");
     let entries = [
