@@ -8,7 +8,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SERVERS } from "./http2/servers.mjs";
-import { CEILING, drive, recorded, serve } from "./http2/serving.mjs";
+import { CEILING, drive, recorded, serve, withoutRow } from "./http2/serving.mjs";
 
 const DOC = "docs/what-other-tools-say.md";
 const [BEGIN, END] = ["<!-- http2: begin -->", "<!-- http2: end -->"];
@@ -72,7 +72,7 @@ const head = ["server", "streams", `load -c ${C} -p ${M}: completed..sent`, "rat
 const line = (cells) => `| ${cells.join(" | ")} |`;
 const only = process.env.ONLY?.split(",");
 const rows = [];
-const absent = [];
+const [absent, failed] = [[], []];
 mkdirSync("out", { recursive: true });
 for (const server of SERVERS) {
   if (only && !only.includes(server.name)) continue;
@@ -89,18 +89,18 @@ for (const server of SERVERS) {
     rows.push(row(server.name, server.streams, { load, open, ramp, peer }));
     console.log(line(rows.at(-1)));
   } catch (error) {
-    absent.push(server.name);
-    console.log(`${server.name}: ${error.message}`);
+    failed.push(`${server.name} (${error.message})`);
+    console.log(failed.at(-1));
   }
 }
 if (!only) {
   const version = execFileSync(CEILING, ["--version"], { encoding: "utf8" }).trim();
-  const left = absent.length ? `\n\nNot there: ${absent.join(", ")}.` : "";
   const text = [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
   const made = `Made on ${new Date().toISOString().slice(0, 10)} with ${version}.`;
   const doc = readFileSync(DOC, "utf8");
   const [before, rest] = doc.split(BEGIN);
   const [, after] = rest.split(END);
-  writeFileSync(DOC, `${before}${BEGIN}\n\n${made}\n\n${text}${left}\n\n${END}${after}`);
+  const table = `${text}${withoutRow(absent, failed)}`;
+  writeFileSync(DOC, `${before}${BEGIN}\n\n${made}\n\n${table}\n\n${END}${after}`);
 }
-process.exit(0);
+process.exit(failed.length ? 1 : 0);

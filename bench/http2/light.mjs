@@ -7,7 +7,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { SERVERS } from "./servers.mjs";
-import { CEILING, recorded, serve } from "./serving.mjs";
+import { CEILING, recorded, serve, withoutRow } from "./serving.mjs";
 
 const DOC = "bench/README.md";
 const [BEGIN, END] = ["<!-- light: begin -->", "<!-- light: end -->"];
@@ -52,7 +52,7 @@ const line = (cells) => `| ${cells.join(" | ")} |`;
 const head = ["server", `-R ${LOW}`, "30 % of its rate", "that is", "CPU of the server"];
 const most = (draws) => Math.max(...draws.map(({ cpus }) => cpus ?? NaN));
 const only = process.env.ONLY?.split(",");
-const [rows, absent, all] = [[], [], []];
+const [rows, absent, failed, all] = [[], [], [], []];
 for (const server of SERVERS.filter((one) => !one.isSick)) {
   if (only && !only.includes(server.name)) continue;
   if (!server.needs.every((path) => existsSync(path))) {
@@ -68,8 +68,8 @@ for (const server of SERVERS.filter((one) => !one.isSick)) {
     rows.push([server.name, told(low), told(third), `${rate}/s`, cpu]);
     console.log(line(rows.at(-1)));
   } catch (error) {
-    absent.push(server.name);
-    console.log(`${server.name}: ${error.message}`);
+    failed.push(`${server.name} (${error.message})`);
+    console.log(failed.at(-1));
   }
 }
 const named = all.filter(({ wall }) => wall !== "none" && wall !== "unknown");
@@ -79,11 +79,11 @@ const sum = `${rows.length} servers, ${all.length} loads: ${OF_STREAMS[0]} to ${
 console.log(sum);
 if (!only) {
   const version = execFileSync(CEILING, ["--version"], { encoding: "utf8" }).trim();
-  const left = absent.length ? `\n\nNot there: ${absent.join(", ")}.` : "";
   const made = `Made on ${new Date().toISOString().slice(0, 10)} with ${version}.\n${sum}`;
   const text = [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
   const [before, rest] = readFileSync(DOC, "utf8").split(BEGIN);
   const [, after] = rest.split(END);
-  writeFileSync(DOC, `${before}${BEGIN}\n\n${made}\n\n${text}${left}\n\n${END}${after}`);
+  const table = `${text}${withoutRow(absent, failed)}`;
+  writeFileSync(DOC, `${before}${BEGIN}\n\n${made}\n\n${table}\n\n${END}${after}`);
 }
-process.exit(0);
+process.exit(failed.length ? 1 : 0);

@@ -81,3 +81,9 @@ export async function recorded(server, url, [command, ...words]) {
   if (!ran.stdout.trim()) throw new Error(ran.stderr.trim().split("\n").at(-1));
   return JSON.parse(ran.stdout);
 }
+
+// What a table says of the servers that have no row.
+export function withoutRow(absent, failed) {
+  const said = [["Not there", absent], ["Failed", failed]].filter(([, names]) => names.length);
+  return said.map(([what, names]) => `\n\n${what}: ${names.join(", ")}.`).join("");
+}
