@@ -400,8 +400,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
             self.scan(now_ns);
         }
         self.ring(now_ns);
-        // Devices may connect all at once: that is what is measured.
-        let opening_max = if self.has_devices() { u64::MAX } else { OPENING_MAX };
+        // Devices may connect all at once, and users who are due: that is what is measured.
+        let opening_max =
+            if self.plans_starts() || self.has_devices() { u64::MAX } else { OPENING_MAX };
         while let Some(slot) = self.pool.next_queued(opening_max) {
             // Many may be opened in one turn, and each takes a while.
             self.open(slot, self.driver.now_ns());
@@ -497,7 +498,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         if S::FILLS {
             let is_free = self.flights.on(slot) == 0 && !state.session.is_leaving();
             let is_made = is_free && self.prepare(slot, now_ns);
-            return is_made.then(|| self.send(slot, 1, now_ns, now_ns));
+            return is_made.then(|| self.send_step(slot, now_ns));
         }
         let may_hold = self.depth.min(state.session.capacity());
         let room = may_hold.saturating_sub(self.flights.on(slot)).min(state.sends_left);
@@ -566,6 +567,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             self.begin_start(slot, now_ns);
             if S::FILLS {
                 self.users.come(slot, self.stage, now_ns, &mut self.recorder.tick);
+                self.users.ask(slot, now_ns);
             }
             self.pool.open(slot, &mut self.driver, &mut self.recorder.tick, now_ns);
         } else {
@@ -600,6 +602,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         self.begin_life(slot, at_ns);
         if S::FILLS {
             self.writes.renew(slot);
+            self.users.link(slot, at_ns);
             return self.follow(slot, at_ns);
         }
         self.send_again(slot);
@@ -656,7 +659,11 @@ impl<D: Driver, S: Session> Worker<D, S> {
             return;
         }
         if self.plans_starts() {
-            return self.offer(slot, now_ns);
+            // A user goes on with another connection; else the slot is free.
+            return match self.plans_users() && self.is_renewed(slot, now_ns) {
+                true => self.pool.queue(slot),
+                false => self.offer(slot, now_ns),
+            };
         }
         let is_in_order = matches!(cause, Cause::Order | Cause::Crossed);
         if cause == Cause::Planned || served > 0 && is_in_order {

@@ -171,9 +171,10 @@ fn of_times(times: Times) -> (&'static str, Read) {
             |of, figure| at(of.point.messages.as_ref()?.latency_ns.as_ref()?, figure),
         ),
         Times::Flow => (
-            "Time of a whole flow of a user who began in the window, from the begin, with its \
-             connection, to the end of the last step, without the time to think. A user who failed \
-             or was not through counts as slower than all.",
+            "Time of a whole flow of a user of the window, from when the user was due, or in a \
+             closed loop from the begin, with its connection, to the end of the last step, without \
+             the time to think. A user who failed, was not through or never began counts as slower \
+             than all.",
             |of, figure| at(&of.point.users.as_ref()?.flow_ns, figure),
         ),
     }

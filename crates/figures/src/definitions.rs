@@ -664,16 +664,19 @@ const DEFINITIONS: &[(&str, &str)] = &[
         "Users of a flow who began in the window; absent where the load is none. A user takes one \
          connection at a time and the steps in order. completed: took all steps, and each was \
          good; failed: a step was not as the flow says, or its connection was lost; unfinished: \
-         not through when the drain ended. begun is the sum of the three. By step: reached, good, \
+         not through when the drain ended. begun is the sum of the three. With a rate of users, \
+         due is how many the schedule has in the window, and unstarted those of them who found no \
+         place until it ended: due is begun + unstarted. By step: reached, good, \
          failed, and left for users who were still there; reached is the sum of the others. A step \
          that is repeated is reached once each time. Requests, rates and latencies of the point \
          count all requests sent in the window, also those of users who began before it.",
     ),
     (
         "points[].users.flow_ns",
-        "From when the connection of the user was asked for (before any load: from the first send) \
-         to the end of the last step, less the time to think before each step. Users who failed or \
-         were not through are censored: they count as slower than all.",
+        "From when the user was due, or in a closed loop when the connection was asked for \
+         (before any load: from the first send), to the end of the last step, less the time to \
+         think before each step. Users who failed, were not through or never began are censored: \
+         they count as slower than all.",
     ),
     (
         "points[].cpu.answers",

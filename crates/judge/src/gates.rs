@@ -259,6 +259,8 @@ pub fn check_all(case: &Case<'_>) -> Vec<Gate> {
     let is_asked = |listed: &&Listed| match listed.id {
         // Where nothing was changed, nothing can drift.
         GateId::Tuning => tuning::is_asked(case),
+        // Each user who is due has one of their own, and an account.
+        GateId::Connections => !case.point.plans_users(),
         GateId::Release => case.is_open() || case.point.starts().is_some(),
         GateId::Checks => case.trial.targets.iter().any(|target| !target.checks.is_empty()),
         GateId::Early => case.point.requests.early > 0,

@@ -88,6 +88,13 @@ fn find(term: &Term, point: &Point) -> TermFinding {
             time(term, statistic, Times { known: &point.service_ns, bad, at_least: None })
         }
         Figure::Time(Of::Connect, statistic) => connecting(term, statistic, point),
+        Figure::Time(Of::Flow, statistic) => match &point.users {
+            Some(users) => {
+                let known = &users.flow_ns;
+                time(term, statistic, Times { known, bad: known.censored, at_least: None })
+            }
+            None => TermFinding::open(absent(term.figure, point)),
+        },
         Figure::Errors => share(term, errors(point), unaccounted(point)),
         Figure::Status(class) => match point.status.get(class.key()) {
             Some(count) => share(term, (*count, due(point)), unaccounted(point)),
@@ -268,6 +275,7 @@ fn at_percentile(term: &Term, percentile: Statistic, times: Times<'_>) -> TermFi
     let needed = (SAMPLES_BEYOND / (1.0 - quantile)).round();
     let what = match term.figure {
         Figure::Time(Of::Connect, _) => "connections",
+        Figure::Time(Of::Flow, _) => "users",
         _ => "responses",
     };
     TermFinding::open(format!(
@@ -280,7 +288,12 @@ fn at_percentile(term: &Term, percentile: Statistic, times: Times<'_>) -> TermFi
 
 /// The figure falls among requests that count as slower than all that have a good response.
 fn beyond_all(term: &Term, name: &str, count: u64, at_least: Option<Option<u64>>) -> TermFinding {
-    let among = format!("{name} falls among {count} requests without a good response");
+    let among = match term.figure {
+        Figure::Time(Of::Flow, _) => {
+            format!("{name} falls among {count} users who did not come through")
+        }
+        _ => format!("{name} falls among {count} requests without a good response"),
+    };
     match at_least {
         Some(Some(value_ns)) => {
             let shown = show_ns(value_ns as f64);
@@ -303,7 +316,10 @@ fn mean(term: &Term, times: Times<'_>) -> TermFinding {
     // Requests without a good response count as slower than those that have one, so the mean of the
     // latter is a lower bound.
     let at_least = times.at_least.map_or(mean, |summary| summary.mean);
-    let without = format!("{} requests have no good response", times.bad);
+    let without = match term.figure {
+        Figure::Time(Of::Flow, _) => format!("{} users did not come through", times.bad),
+        _ => format!("{} requests have no good response", times.bad),
+    };
     match at_least {
         Some(value_ns) if !term.relation.holds(value_ns as f64, term.bound) => {
             TermFinding::missed(format!("at least {}: {without}", show_ns(value_ns as f64)))
@@ -395,6 +411,7 @@ mod tests {
     use model::objective::ObjectiveStanding;
     use model::run::{StartInfo, Target};
     use model::subject::Subject;
+    use model::users::UserInfo;
 
     fn judged(text: &str, point: &Point) -> Expectation {
         let found = at_point(&text.parse().unwrap(), point);
@@ -405,6 +422,22 @@ mod tests {
     /// 5000 requests, all with a response, p50 and p99 at 8 ms.
     fn point() -> Point {
         Fixture::point(8, 1000.0)
+    }
+
+    #[test]
+    fn users_who_do_not_come_through_are_slower_than_all() {
+        let with = |count, censored, p99| {
+            let flow_ns = Summary { count, censored, p99, ..point().latency_ns };
+            let users = Some(UserInfo { flow_ns, ..UserInfo::default() });
+            let found = judged("flow.p99<1s", &Point { users, ..point() });
+            (found.met, found.why)
+        };
+        assert_eq!(judged("flow.p99<1s", &point()).met, None, "the load is none of users");
+        assert_eq!(with(2000, 0, Some(8_000_000)).0, Some(true));
+        let among = "p99 falls among 100 users who did not come through".to_string();
+        assert_eq!(with(1900, 100, None), (Some(false), among));
+        let few = "too few users: p99 needs 1000, there are 400".to_string();
+        assert_eq!(with(400, 0, None), (None, few));
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub fn visit(
     }
     let mut level_run = LevelRun::begin(context, crews, load);
     let is_churn = crews.level.life.hold.is_some();
-    if !is_churn {
+    if !is_churn && !level_run.context.trial.plans_users(&crews.level) {
         level_run.connect()?;
     }
     let warmup_ns = match level_run.ending {

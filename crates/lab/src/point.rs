@@ -78,7 +78,7 @@ pub(crate) fn make(
         rate,
         bytes: bytes(gathered),
         messages: messages(trial, gathered, duration_s),
-        users: users(trial, gathered),
+        users: users(trial, level, visit),
         service_ns: if is_open { summary(Dist::Service, lost) } else { latency_ns.clone() },
         latency_ns,
         latency_good_ns: Some(summary(Dist::Latency, 0)),
@@ -93,7 +93,7 @@ pub(crate) fn make(
         in_flight: in_flight(level, gathered, duration_s),
         cpu: cpu_cost(visit, duration_s, observed),
         client_loop: loop_info(trial, level, gathered, duration_s),
-        series: series(level, gathered, spoken),
+        series: series(trial, level, (gathered, spoken)),
         per_100ms: match level.life.hold {
             Some(_) => gathered.tenths_established.clone(),
             None => gathered.tenths.clone(),
@@ -140,12 +140,14 @@ fn messages(trial: &Trial, gathered: &Gathered, duration_s: f64) -> Option<Messa
 }
 
 /// Nothing where the load is no users.
-fn users(trial: &Trial, gathered: &Gathered) -> Option<UserInfo> {
+fn users(trial: &Trial, level: &Level, visit: &Visit) -> Option<UserInfo> {
     trial.flow.as_ref()?;
     let names: Vec<String> = trial.targets.iter().map(|target| target.name.clone()).collect();
-    let tally = &gathered.users;
-    let lost = tally.failed.iter().sum::<u64>() + tally.unfinished;
-    Some(UserInfo::of(tally, &names, gathered.histograms[Dist::Flow].summary(lost)))
+    let tally = &visit.gathered.users;
+    let lost = tally.failed.iter().sum::<u64>() + tally.unfinished + tally.unstarted;
+    let flow_ns = visit.gathered.histograms[Dist::Flow].summary(lost);
+    let due = visit.planned.filter(|_| trial.plans_users(level));
+    Some(UserInfo { due, ..UserInfo::of(tally, &names, flow_ns) })
 }
 
 fn bytes(gathered: &Gathered) -> Bytes {
@@ -211,7 +213,9 @@ fn requests_info(trial: &Trial, level: &Level, visit: &Visit) -> RequestInfo {
     let arrived = Some(visit.gathered.arrived);
     let mut info = RequestInfo { arrived, ..count_requests(&visit.gathered.measured) };
     if level.plans_requests() {
-        info.planned = visit.planned.or(Some(info.sent + info.unsent));
+        // The schedule of users says when the first request of each is due.
+        let planned = visit.planned.filter(|_| trial.flow.is_none());
+        info.planned = planned.or(Some(info.sent + info.unsent));
     }
     // In a window that is cut short the others were not due yet.
     if let (Stop::AfterRequests(planned), Outcome::Complete) = (trial.stop, visit.ending) {
@@ -233,12 +237,13 @@ fn at_least(gathered: &Gathered) -> Option<Summary> {
 }
 
 /// The series, with the requested rate in each second.
-fn series(level: &Level, gathered: &Gathered, spoken: Spoken) -> Vec<Second> {
+fn series(trial: &Trial, level: &Level, (gathered, spoken): (&Gathered, Spoken)) -> Vec<Second> {
     let mut series = gathered.series();
     for second in &mut series {
         second.status_codes = second.status_codes.take().map(|codes| spoken.told(codes));
     }
-    if let (Arrival::Open { curve, .. }, true) = (&level.arrival, level.plans_requests()) {
+    let is_planned = level.plans_requests() && trial.flow.is_none();
+    if let (Arrival::Open { curve, .. }, true) = (&level.arrival, is_planned) {
         let mut begin = (0.0, 0.0);
         for second in &mut series {
             let planned = curve.planned_until((second.t_s * 1e9) as u64);
@@ -286,8 +291,8 @@ fn connection_info(
     let settings_ns = gathered.histograms[Dist::Settings].summary(0);
     let connections = gathered.connections();
     ConnectionInfo {
-        // On a schedule, only as many devices are used as are needed.
-        asked: match level.plans_starts() {
+        // On a schedule, only as many devices or places of users are used as are needed.
+        asked: match level.plans_starts() || trial.plans_users(level) {
             true => connections.opened + connections.failed,
             false => u64::from(level.connections),
         },

@@ -500,6 +500,11 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// Whether users of a flow are due on a schedule.
+    pub fn plans_users(&self, level: &Level) -> bool {
+        self.flow.is_some() && level.plans_requests()
+    }
+
     /// A trial for tests, which sends nothing. A test sets what it needs.
     pub fn blank() -> Self {
         Self {

@@ -300,6 +300,11 @@ impl Point {
         self.load.model == LoadModel::Open && !self.is_of_devices()
     }
 
+    /// Whether users of a flow are due on a schedule.
+    pub fn plans_users(&self) -> bool {
+        self.users.is_some() && self.load.model == LoadModel::Open
+    }
+
     /// Whether a request is sent when another one has ended.
     pub fn is_closed_loop(&self) -> bool {
         self.load.model == LoadModel::Closed && !self.is_of_devices()

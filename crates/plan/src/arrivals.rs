@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 use crate::usage::Usage;
-use crate::values::{Count, Lines, OneRate, RecordingFile, Sine, Spike, Steps};
+use crate::values::{Count, FlowFile, Lines, OneRate, RecordingFile, Sine, Spike, Steps};
 use clap::{Args, ValueEnum};
 use model::curve::Curve;
 use model::load::{Arrival, Spacing};
@@ -15,7 +15,7 @@ const WAVES_MAX_NS: u64 = 7_200_000_000_000_000;
 /// How due instants are spread, and what happens when requests wait.
 #[derive(Debug, Args)]
 pub struct Spread {
-    /// Gaps between due requests in open loop [default: fixed]
+    /// Gaps between due requests in open loop [default: fixed; between users of a flow: poisson]
     #[arg(long, value_name = "SPREAD")]
     pub arrivals: Option<Arrivals>,
 
@@ -47,9 +47,11 @@ impl Arrivals {
 }
 
 impl Spread {
-    /// Gaps between due requests.
-    pub fn spacing(&self) -> Spacing {
-        self.arrivals.map_or(Spacing::Fixed, Arrivals::spacing)
+    /// Gaps between due requests, or between users of a flow: at equal gaps these would march in
+    /// step.
+    pub fn spacing(&self, flow: Option<&FlowFile>) -> Spacing {
+        let usual = flow.map_or(Spacing::Fixed, |_| Spacing::Poisson);
+        self.arrivals.map_or(usual, Arrivals::spacing)
     }
 
     /// Connections beyond `connections` that may be opened. Only an open loop has requests that

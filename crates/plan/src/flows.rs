@@ -9,7 +9,7 @@ use crate::usage::Usage;
 use crate::values::{Assigned, VariableName};
 use clap::Args;
 use flow::Flow;
-use model::load::{Arrival, FlowLoad, MixTarget, Question, Request, Stop};
+use model::load::{FlowLoad, MixTarget, Question, Request, Stop};
 use model::secret;
 use std::path::Path;
 use std::sync::Arc;
@@ -145,7 +145,6 @@ fn add_headers(flow: &mut Flow, options: &Options, machine: &dyn Machine) -> Res
 
 /// What a load of users is not possible with, and the way out.
 fn refused(options: &Options, shape: &Shape, flow: &Flow) -> Result<(), Usage> {
-    let is_open = |level: &model::load::Level| level.arrival != Arrival::Closed;
     let caps = |level: &model::load::Level| level.life != Default::default();
     let rules = [
         (
@@ -154,9 +153,9 @@ fn refused(options: &Options, shape: &Shape, flow: &Flow) -> Result<(), Usage> {
             "ceiling load and ceiling ramp do",
         ),
         (
-            shape.levels.iter().any(is_open),
-            "a rate of arrivals",
-            "give -c USERS, who begin again when they are through",
+            shape.levels.iter().any(|level| level.spare > 0),
+            "--max-connections",
+            "-c is how many users there may be at a time",
         ),
         (shape.levels.iter().any(caps), "--requests-per-conn", "each user has a connection"),
         (matches!(shape.stop, Stop::AfterRequests(_)), "-n", "give -d, how long users begin for"),

@@ -197,7 +197,8 @@ pub(crate) fn rate_cell(point: &Point) -> String {
 
 /// The planned rate of a point whose requests are planned.
 pub(crate) fn asked_rate(point: &Point) -> Option<f64> {
-    point.offered_rate.and(point.load.rate)
+    // Of users it is a rate of users.
+    point.offered_rate.and(point.load.rate).filter(|_| !point.plans_users())
 }
 
 /// What happened, where it is too little for a rate: `1 request, 1.02ms`.
@@ -587,6 +588,9 @@ pub(crate) fn point_mark(point: &Point) -> String {
 
 /// A point in words: `400 connections, depth 10, 20k/s asked, visit 2`.
 pub(crate) fn point_phrase(point: &Point) -> String {
+    if let Some(rate) = point.load.rate.filter(|_| point.plans_users()) {
+        return format!("{} users/s", show_count(rate));
+    }
     let mut shown = plural(u64::from(point.load.connections), point.main().words().one);
     if point.load.depth > 1 {
         shown.push_str(&format!(", depth {}", point.load.depth));

@@ -249,6 +249,37 @@ fn users_of_a_load_are_those_that_the_shop_saw() {
     }
 }
 
+/// Users who are due while the server stands still begin then, and wait; whoever looked only when
+/// the server answers would see a few.
+#[test]
+fn users_who_are_due_wait_for_a_server_that_stands_still() {
+    let _turn = turn();
+    let frozen = ["--freeze-after", "2s", "--freeze-for", "1s"];
+    let server = Server::start("target-shop", &frozen);
+    let variables = variables(&server.url(""));
+    let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
+    let flow = shop_flow();
+    let load = ["load", "--flow", &flow, "-R", "50", "--arrivals", "fixed", "-d", "4", "--json"];
+    let said = run(&[&load[..], &["--warmup", "0", "-t", "2"], &variables].concat());
+    assert!(said.code == 0 || said.code == 4, "{}: {}", said.code, said.stderr);
+    let record = said.record();
+    let point = &record["points"][0];
+    let users = &point["users"];
+    let count = |key: &str| users[key].as_u64().unwrap();
+    assert_eq!((count("due"), count("unstarted")), (200, 0), "{users}");
+    assert_eq!((count("begun"), count("completed")), (200, 200), "{users}");
+    // 50 of 200 were due in that second, and waited for what was left of it.
+    let (p90, max) = (&users["flow_ns"]["p90"], &users["flow_ns"]["max"]);
+    assert!(p90.as_u64().unwrap() >= 400_000_000, "{users}");
+    assert!(max.as_u64().unwrap() >= 950_000_000, "{users}");
+    let login = &point["targets"][0]["latency_ns"]["p90"];
+    assert!(login.as_u64().unwrap() >= 400_000_000, "the first step is due with the user: {login}");
+    let gates = point["gates"].as_array().unwrap();
+    let gate = gates.iter().find(|gate| gate["id"] == "conservation");
+    assert_eq!(gate.unwrap()["ok"], true);
+    assert_eq!(server.stop()["steps"]["login"]["200"], 201);
+}
+
 /// Users who think, whose connections the server closes meanwhile, go on with new ones, also after
 /// the window.
 #[test]
@@ -288,7 +319,7 @@ fn a_flow_that_fails_for_one_user_is_no_load() {
     let why = "shop, line 2, POST /login: status 401, and 200 is good; this was one user before";
     assert!(said.stderr.contains(why), "{}", said.stderr);
     for (more, words) in [
-        (vec!["-R", "100"], "--flow: a rate of arrivals is not possible with users yet"),
+        (vec!["-R", "9", "--max-connections", "2000"], "-c is how many users there may be"),
         (vec!["-p", "2"], "a user waits for each response"),
         (vec!["--http", "2"], "HTTP/2 is not possible with users yet"),
         (vec!["-n", "10"], "give -d, how long users begin for"),

@@ -90,8 +90,14 @@ impl<D: Driver, S: Session> Worker<D, S> {
             Pace::Open { .. } if self.has_devices() => Timing::FromSend,
             Pace::Open { .. } => Timing::FromPlan,
         });
+        if self.plans_users() {
+            self.users.forget();
+        }
         for slot in self.pool.all() {
             self.pool.state(slot).served = 0;
+            if self.plans_users() && self.pool.link(slot) == Link::Open {
+                self.abandon(slot, Cause::Planned, now_ns);
+            }
             match self.pool.duty(slot) {
                 Duty::Begin => self.want(slot, now_ns),
                 Duty::End => self.abandon(slot, Cause::Failure(ErrorClass::Closed), now_ns),

@@ -153,6 +153,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
         if self.has_devices() {
             return self.is_level_on && !(is_draining && now_ns >= self.retire_ns(slot));
         }
+        if self.plans_users() && !is_draining {
+            return self.stage != Stage::Idle && self.users.is_here(slot);
+        }
         if S::FILLS && is_draining {
             return matches!(self.stage, Stage::Drain { .. }) && self.users.goes_on(slot);
         }

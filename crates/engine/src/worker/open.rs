@@ -348,7 +348,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
     /// may be hundreds of millions. `end_ns` is the end of the window. What is due beyond a budget
     /// was never to be sent.
     pub(super) fn count_unsent(&mut self, end_ns: u64) -> Counting {
-        let are_starts = self.plans_starts();
+        let (are_starts, are_users) = (self.has_devices(), self.plans_users());
         let Some(release) = &mut self.release else { return Counting::Done };
         let tick = &mut self.recorder.tick;
         for _ in 0..UNSENT_PER_TURN {
@@ -363,7 +363,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
             if are_starts {
                 tick.starts.unsent += 1;
             } else {
+                // Of a user who never began, the first request.
                 tick.measured.unsent += 1;
+                tick.users.unstarted += u64::from(are_users);
                 tick.histograms[Dist::AtLeast].record_n(end_ns - release.due_ns, 1);
             }
             release.advance();
@@ -380,7 +382,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         if until_ns <= window.begin_ns {
             return;
         }
-        let are_starts = self.plans_starts();
+        let (are_starts, are_users) = (self.has_devices(), self.plans_users());
         let Some(release) = &mut self.release else { return };
         let (schedule, due_ns) = (release.schedule.clone(), release.due_ns);
         let mut left = release.skip(until_ns, window.budget);
@@ -392,6 +394,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
             tick.starts.unsent += left;
         } else {
             tick.measured.unsent += left;
+            tick.users.unstarted += if are_users { left } else { 0 };
             release.skipped = Some(Skipped { schedule, due_ns, left });
         }
     }

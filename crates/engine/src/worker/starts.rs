@@ -66,10 +66,11 @@ pub(super) enum StartEnd {
 }
 
 impl<D: Driver, S: Session> Worker<D, S> {
-    /// Whether the schedule says when connections start, and not when requests leave.
+    /// Whether the schedule says when connections start, of devices or of users, and not when
+    /// requests leave.
     #[inline]
     pub(super) fn plans_starts(&self) -> bool {
-        self.life.hold.is_some() && matches!(self.pace, Pace::Open { .. })
+        (S::FILLS || self.life.hold.is_some()) && matches!(self.pace, Pace::Open { .. })
     }
 
     /// The rates of the ramp-up: rising to that of the window.
@@ -80,15 +81,19 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// A device is free when its connection is closed.
+    /// A device is free when its connection is closed, and a slot when its user has left as well.
     pub(super) fn find_device(&mut self, slot: SlotId) {
-        if slot < self.pool.wanted() && self.pool.link(slot) == Link::Closed {
+        let is_free = self.pool.link(slot) == Link::Closed && !self.users.is_here(slot);
+        if slot < self.pool.wanted() && is_free {
             self.places.put(slot, crate::places::Room::Idle);
         }
     }
 
     /// Starts a due connection on this device. It is opened before the next wait.
     pub(super) fn start(&mut self, slot: SlotId, planned_ns: u64, since_ns: u64) {
+        if S::FILLS {
+            return self.admit(slot, (planned_ns, since_ns));
+        }
         let is_measured = self.stage == super::Stage::Measure;
         let part = if is_measured { Part::Window } else { Part::RampUp };
         self.starts.0[slot as usize] = Start { part, planned_ns, since_ns, begun_ns: planned_ns };

@@ -1,19 +1,24 @@
 //! Users of a flow: each connection belongs to one, who takes the steps one after the other.
 //!
 //! For: what a user carries, which step is next, and the account of users: begun = completed +
-//! failed at a step + unfinished.
+//! failed at a step + unfinished, and due = begun + unstarted where users are due on a schedule.
 //! In: connections that open and end, and responses. Out: the bytes of the next step, and when it
 //! is due; what came of users who began in the measured window.
 //! Never: bytes on a socket, or the account of requests ([`crate::ledger`]).
 //!
-//! A user begins when the connection is asked for, and ends with it: after the last step, at a step
-//! that failed, or when the connection is lost. Then the slot is free for the next user. Users of
-//! the window go on in the drain.
+//! In a closed loop a user begins when the connection is asked for. In an open loop users are due
+//! on a schedule and begin then, whether a slot is free or not: who finds none waits, in order, and
+//! the first step and the flow count from the planned instant. A step that follows is due when the
+//! response before it was complete, and the user has thought.
+//!
+//! A user ends with the connection: after the last step, at a step that failed, or when it is lost.
+//! Then the slot is free for the next user. Users of the window go on in the drain.
 //!
 //! Hot: runs for every request of a flow.
 
 use super::{Cause, Stage, Worker};
-use crate::driver::{Driver, SlotId};
+use crate::driver::{Driver, Sending, SlotId};
+use crate::job::Pace;
 use crate::pool::Link;
 use crate::shard::Shard;
 use model::check::Check;
@@ -73,6 +78,16 @@ struct User {
     /// workers.
     number: u64,
     seq: u64,
+    /// When that request is or was due.
+    due_ns: u64,
+    /// Since when the connection is there.
+    linked_ns: u64,
+    /// Since when the first connection could be asked for; `None` once it was.
+    admitted_ns: Option<u64>,
+    /// How much later it was asked for, and whether the user waited for a place, until the first
+    /// request.
+    late_ns: u64,
+    has_waited: bool,
     /// The next step, or the one under way, and which of its repetitions.
     step: u32,
     round: u32,
@@ -137,6 +152,11 @@ impl Users {
             is_measured: false,
             number: 0,
             seq: 0,
+            due_ns: 0,
+            linked_ns: 0,
+            admitted_ns: None,
+            late_ns: 0,
+            has_waited: false,
             step: 0,
             round: 0,
             hops: 0,
@@ -177,6 +197,59 @@ impl Users {
         self.all.get(slot as usize).is_some_and(|user| {
             user.is_measured && matches!(user.place, Place::Ready | Place::Thinking(_))
         })
+    }
+
+    /// Forgets all users: those of an earlier level are none of one in which users are due.
+    // Cold: once for each level.
+    pub fn forget(&mut self) {
+        for user in &mut self.all {
+            user.place = Place::Nowhere;
+            if let Some(sight) = user.sight.take() {
+                self.spare[user.step as usize].push(sight);
+            }
+        }
+    }
+
+    /// Whether a slot has a user.
+    pub fn is_here(&self, slot: SlotId) -> bool {
+        self.all.get(slot as usize).is_some_and(|user| user.place != Place::Nowhere)
+    }
+
+    /// A user who came could ask for a connection since this instant.
+    fn admit(&mut self, slot: SlotId, since_ns: u64) {
+        let user = &mut self.all[slot as usize];
+        (user.admitted_ns, user.late_ns) = (Some(since_ns), 0);
+        user.has_waited = since_ns > user.came_ns;
+    }
+
+    /// The connection of a user is asked for now.
+    pub fn ask(&mut self, slot: SlotId, now_ns: u64) {
+        let Some(user) = self.all.get_mut(slot as usize) else { return };
+        if let Some(since_ns) = user.admitted_ns.take() {
+            user.late_ns = now_ns.saturating_sub(since_ns);
+        }
+    }
+
+    /// The connection of a user is there.
+    pub fn link(&mut self, slot: SlotId, at_ns: u64) {
+        self.all[slot as usize].linked_ns = at_ns;
+    }
+
+    /// When the request was due that leaves now, in an open loop.
+    fn leaves(&mut self, slot: SlotId, (stage, now_ns): (Stage, u64), tick: &mut Tick) -> u64 {
+        let user = &mut self.all[slot as usize];
+        let since_ns = user.due_ns.max(user.linked_ns);
+        let late_ns = std::mem::take(&mut user.late_ns) + now_ns.saturating_sub(since_ns);
+        let has_waited = std::mem::take(&mut user.has_waited);
+        if stage == Stage::Measure {
+            let delay_ns = now_ns.saturating_sub(user.due_ns);
+            // A connection that was asked for late may still be there in time.
+            let late_ns = late_ns.min(delay_ns);
+            tick.histograms[Dist::SendDelay].record_n(delay_ns, 1);
+            tick.histograms[Dist::GeneratorDelay].record_n(late_ns, 1);
+            tick.measured.waited += u64::from(has_waited);
+        }
+        user.due_ns
     }
 
     /// The step that a user sends now, as a position on the tape.
@@ -340,9 +413,10 @@ impl Users {
         }
         let delay_ns = program.step(user.step).delay_ns;
         user.thought_ns += delay_ns;
+        user.due_ns = now_ns + delay_ns;
         user.place = match delay_ns {
             0 => Place::Ready,
-            _ => Place::Thinking(now_ns + delay_ns),
+            _ => Place::Thinking(user.due_ns),
         };
     }
 
@@ -405,7 +479,7 @@ impl Users {
         if let Some(becomes_get) = becomes_get {
             user.becomes_get |= becomes_get;
             self.spare[user.step as usize].push(sight);
-            self.redirect(slot, tick);
+            self.redirect(slot, at_ns, tick);
             return Fate::Good;
         }
         let duration_ns = at_ns.saturating_sub(sent_ns);
@@ -433,12 +507,12 @@ impl Users {
     }
 
     /// A step is redirected: what it asks for is due at once.
-    fn redirect(&mut self, slot: SlotId, tick: &mut Tick) {
+    fn redirect(&mut self, slot: SlotId, at_ns: u64, tick: &mut Tick) {
         let counted = self.counted(slot);
         let user = &mut self.all[slot as usize];
         tick.users.good[counted] += u64::from(user.is_measured);
         user.hops += 1;
-        user.place = Place::Ready;
+        (user.place, user.due_ns) = (Place::Ready, at_ns);
         self.take_number(slot);
     }
 
@@ -558,6 +632,33 @@ impl<D: Driver, S: Session> Worker<D, S> {
                 false
             }
         }
+    }
+
+    /// Whether users are due on a schedule. Each takes a free slot, and a connection of its own.
+    #[inline]
+    pub(super) fn plans_users(&self) -> bool {
+        S::FILLS && matches!(self.pace, Pace::Open { .. })
+    }
+
+    /// A user was due, and a slot was free since an instant.
+    pub(super) fn admit(&mut self, slot: SlotId, (planned_ns, since_ns): (u64, u64)) {
+        self.users.come(slot, self.stage, planned_ns, &mut self.recorder.tick);
+        self.users.admit(slot, since_ns);
+        match self.users.is_here(slot) {
+            true => self.pool.queue(slot),
+            // All steps were left out.
+            false => self.find_device(slot),
+        }
+    }
+
+    /// Sends the request of a user that was made.
+    #[inline]
+    pub(super) fn send_step(&mut self, slot: SlotId, now_ns: u64) -> Sending {
+        let due_ns = match self.release {
+            None => now_ns,
+            Some(_) => self.users.leaves(slot, (self.stage, now_ns), &mut self.recorder.tick),
+        };
+        self.send(slot, 1, due_ns, now_ns)
     }
 
     /// A response came, or a connection is there: the user goes on, waits or is through.

@@ -8,7 +8,8 @@ use model::flow::{
     Assert, Capture, Comparison, Escape, Flow, Found, Key, Operand, Piece, Query, Skip, Source,
     Step, Test, Text, Variable,
 };
-use model::load::Life;
+use model::histogram::Summary;
+use model::load::{Life, Spacing};
 use model::users::{UserInfo, UserTally};
 use std::sync::Arc;
 use wire::program::Program;
@@ -255,6 +256,81 @@ fn a_connection_that_ends_after_a_response_fails_no_user() {
         let (_, users) = check(seed, level(5, 0), faults);
         assert!(users.begun == users.completed && users.begun > 20, "{seed}: {users:?}");
     }
+}
+
+/// Users who are due every so often.
+fn due_every(gap_ns: u64, slots: u32, warmup_ns: u64) -> Level {
+    Level {
+        rate: Some((1e9 / gap_ns as f64, Spacing::Fixed)),
+        connect_ns: 0,
+        ..level(slots, warmup_ns)
+    }
+}
+
+#[test]
+fn users_who_are_due_begin_on_time_while_slots_are_free() {
+    const SERVICE_NS: u64 = 500_000;
+    let faults = ShopFaults { service_ns: (SERVICE_NS, SERVICE_NS), ..ShopFaults::default() };
+    for (seed, warmup_ns) in [(1, 0), (2, 20 * MS), (3, 50 * MS)] {
+        let (account, users) = check(seed, due_every(2 * MS, 50, warmup_ns), faults);
+        assert_eq!((users.begun, users.unstarted), (60, 0), "{users:?}");
+        assert_eq!(users.completed, 60);
+        // A connection takes 20 to 200 us, while the user thinks for 1 ms. A turn takes a while.
+        let is = |of: &Summary, ns: u64| (of.min, of.max.unwrap() <= ns + 1000) == (Some(ns), true);
+        assert!(is(&account.flow, 6 * SERVICE_NS), "{seed}: {:?}", account.flow);
+        // From when a step was due, on time, to the response.
+        assert!(is(&account.latency, SERVICE_NS), "{seed}: {:?}", account.latency);
+    }
+}
+
+#[test]
+fn the_wait_for_a_slot_is_part_of_the_flow_and_of_the_first_step() {
+    const SERVICE_NS: u64 = 1_000_000;
+    let faults = ShopFaults { service_ns: (SERVICE_NS, SERVICE_NS), ..ShopFaults::default() };
+    // One is due each 5 ms. A flow takes 6 ms, with 4 ms of thinking: a user who waited has no time
+    // left to think before the first step, so the one slot has a user each 9 ms and a connection.
+    let (account, users) = check(1, due_every(5 * MS, 1, 0), faults);
+    assert_eq!(users.begun + users.unstarted, 24, "{users:?}");
+    assert_eq!((users.begun, users.completed), (14, 14));
+    let behind_ns = (users.begun - 1) * 4 * MS;
+    let (min, max) = (account.flow.min.unwrap(), account.flow.max.unwrap());
+    let connects_ns = (users.begun - 1) * 200_000;
+    assert!((6 * SERVICE_NS..6 * SERVICE_NS + 1000).contains(&min), "{min}");
+    let latest_ns = 6 * SERVICE_NS + behind_ns;
+    assert!((latest_ns..latest_ns + connects_ns).contains(&max), "{max}");
+    assert_eq!(account.latency.censored, users.unstarted, "slower than all others");
+    assert_eq!(account.measured.unsent, users.unstarted);
+    assert_eq!(account.measured.waited, users.begun - 1);
+}
+
+#[test]
+fn no_user_who_is_due_is_lost_whatever_the_server_does() {
+    let (mut due, mut unstarted, mut failed) = (0, 0, 0);
+    for seed in 1..=200u64 {
+        let some =
+            |nth: u64, per_mille: u64| if (seed >> (nth % 8)) & 1 == 1 { per_mille } else { 0 };
+        let faults = ShopFaults {
+            refused: some(0, 50),
+            unheard: some(1, 20),
+            error_status: some(2, 40),
+            reset: some(4, 30),
+            silent: some(5, 20),
+            last_response: some(6, 200),
+            idle_close: some(7, 100),
+            pieces: some(1, 300),
+            service_ns: (10_000, 1 + seed * 20_000),
+            ..ShopFaults::default()
+        };
+        let warmup_ns = if seed % 3 == 0 { 25 * MS } else { 0 };
+        let gap_ns = MS * (1 + seed % 4);
+        let slots = 1 + (seed % 20) as u32;
+        let (_, users) = check(seed, due_every(gap_ns, slots, warmup_ns), faults);
+        assert_eq!(users.begun + users.unstarted, 120 * MS / gap_ns, "{seed}: {users:?}");
+        due += users.begun + users.unstarted;
+        unstarted += users.unstarted;
+        failed += users.failed.iter().sum::<u64>();
+    }
+    assert!(unstarted > due / 10 && failed > due / 20, "{unstarted} and {failed} of {due}");
 }
 
 #[test]

@@ -109,11 +109,20 @@ mod tests {
     use model::fleet::{AgentPoint, AgentStarts};
     use model::run::{Fates, Point, StartInfo, TurnoverInfo, count_target};
     use model::subject::Subject;
+    use model::users::UserInfo;
 
     fn holds_after(change: impl Fn(&mut Point)) -> bool {
         let mut fixture = Fixture::good();
         change(&mut fixture.point);
         super::check(&fixture.case()).ok == Some(true)
+    }
+
+    #[test]
+    fn users_who_are_missing_break_it() {
+        let mut users = UserInfo { begun: 5, completed: 5, ..UserInfo::default() };
+        assert!(holds_after(|point| point.users = Some(users.clone())));
+        users.completed = 4;
+        assert!(!holds_after(|point| point.users = Some(users.clone())));
     }
 
     #[test]

@@ -55,7 +55,8 @@ pub fn test(case: &Case<'_>) -> Test {
         return Test::Seen(seen);
     }
     let connections = &case.point.load.connections.to_string();
-    let (url, rate) = (&case.trial.url, &format!("{:.0}", offered * 1.25));
+    let users = case.point.load.rate.filter(|_| case.point.plans_users());
+    let (url, rate) = (&case.trial.url, &format!("{:.0}", users.unwrap_or(offered) * 1.25));
     let more = match case.point.events() {
         Some(events) => {
             let writers = &events.writers.to_string();

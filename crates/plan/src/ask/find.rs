@@ -110,7 +110,7 @@ impl Ask for Find {
 
     fn trial(&self, machine: &dyn Machine) -> Result<Trial, Refusal> {
         let (lowest, highest) = self.rate.0;
-        let arrivals = self.spread.spacing();
+        let arrivals = self.spread.spacing(self.options.flow.as_ref());
         let arrival = Arrival::Open { curve: Curve::constant(lowest), arrivals };
         let life = self.life()?;
         let by_itself = if life.hold.is_some() { DEVICES } else { CONNECTIONS };

@@ -18,6 +18,10 @@ const DURATION_NS: u64 = 10_000_000_000;
 /// How long at most, where the latency asks for more, nanoseconds.
 const DURATION_MAX_NS: u64 = 60_000_000_000;
 
+/// Connections when nothing says otherwise, and users at a time where they are due at a rate.
+const CONNECTIONS: u32 = 50;
+const USERS_MAX: u32 = 1000;
+
 /// What only the long help says.
 const MORE: &str = "\
 Expectations: p50 p75 p90 p95 p99 p99_9 p99_99 mean max with < or <= and a time,
@@ -50,9 +54,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(mut_args(shown), after_help = EXAMPLES, after_long_help = [MORE, EXAMPLES].concat())]
 pub struct Load {
-    /// Connections, kept open
-    #[arg(short = 'c', long, value_name = "N", default_value = "50")]
-    connections: Count,
+    /// Connections, kept open [default: 50]; with a rate of users, most users at a time [default:
+    /// 1000]
+    #[arg(short = 'c', long, value_name = "N")]
+    connections: Option<Count>,
 
     /// How long to measure [default: 10s, or ten times the latency up to 60s, or as long as the
     /// shape of the rate]
@@ -105,10 +110,15 @@ impl Asking for Load {
         let is_even = shaped.curve.as_ref().is_none_or(|curve| curve.constant_rate().is_some());
         let is_auto = self.duration.is_none() && stop == Stop::AfterNs(DURATION_NS) && is_even;
         let arrival = match shaped.curve {
-            Some(curve) => Arrival::Open { curve, arrivals: self.spread.spacing() },
+            Some(curve) => {
+                Arrival::Open { curve, arrivals: self.spread.spacing(self.options.flow.as_ref()) }
+            }
             None => Arrival::Closed,
         };
-        let (connections, depth) = (self.connections.0 as u32, self.options.depth.0);
+        let plans_users = arrival != Arrival::Closed && self.options.flow.is_some();
+        let usual = if plans_users { USERS_MAX } else { CONNECTIONS };
+        let connections = self.connections.as_ref().map_or(usual, |count| count.0 as u32);
+        let depth = self.options.depth.0;
         let spare = self.spread.spare(connections, &arrival)?;
         let requests = self.requests_per_conn.as_ref().map(|range| range.0);
         let life = Life { requests, ..Life::default() };

@@ -93,7 +93,7 @@ impl Ask for Ramp {
             let life = Life::default();
             Ok(Level { connections, spare, depth, arrival, life })
         };
-        let arrivals = self.spread.spacing();
+        let arrivals = self.spread.spacing(self.options.flow.as_ref());
         let open = |rate: u64| Arrival::Open { curve: Curve::constant(rate as f64), arrivals };
         let default = Levels::doubling(CONNECTIONS.0, CONNECTIONS.1);
         let levels: Result<Vec<Level>, Usage> = match (&self.connections, &self.rate) {

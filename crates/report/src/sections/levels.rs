@@ -101,10 +101,15 @@ fn is_full(detail: Detail) -> bool {
     detail >= Detail::Evidence
 }
 
+/// The rate of what is due: requests, or users, connections and writes.
+fn asks(point: &Point) -> Option<f64> {
+    let is_other = !point.asks() || point.plans_users();
+    asked_rate(point).or(point.load.rate.filter(|_| is_other))
+}
+
 fn load_columns(rows: &[Account<'_>]) -> Vec<LevelColumn> {
     let any = |has: fn(&Point) -> bool| rows.iter().any(|of| has(of.point));
     let heading = rows.first().map_or("conns", |of| of.point.main().words().heading);
-    let asks = |point: &Point| asked_rate(point).or(point.load.rate.filter(|_| !point.asks()));
     let mut columns = vec![filled(Column::numbers(heading), |of| {
         let point = of.point;
         let visit = if point.attempt > 1 { format!("#{}", point.attempt) } else { String::new() };
@@ -115,7 +120,7 @@ fn load_columns(rows: &[Account<'_>]) -> Vec<LevelColumn> {
         columns.push(filled(Column::numbers("depth"), depth));
     }
     if rows.iter().any(|of| asks(of.point).is_some()) {
-        let asked = move |of: Account<'_>| or_dash(asks(of.point), show_count);
+        let asked = |of: Account<'_>| or_dash(asks(of.point), show_count);
         columns.push(filled(Column::numbers("asked/s"), asked));
     }
     columns

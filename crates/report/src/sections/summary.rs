@@ -389,7 +389,15 @@ fn what_is_asked(record: &Record) -> Vec<String> {
         }
         (Some(Arrival::Open { curve, .. }), None) => {
             let up_to = if curve.constant_rate().is_some() { "at" } else { "at up to" };
-            vec![format!("open loop {up_to} {}", span(levels, rate, per_second)), connections]
+            let rates = span(levels, rate, per_second);
+            if record.trial.flow.is_some() {
+                let most = connections.replace("connection", "user");
+                return vec![
+                    format!("open loop {up_to} {} users/s", rates.replace("/s", "")),
+                    format!("at most {most} at a time"),
+                ];
+            }
+            vec![format!("open loop {up_to} {rates}"), connections]
         }
         _ => vec![connections, "closed loop".to_string()],
     }

@@ -31,7 +31,9 @@ pub(crate) fn flow_times(point: &Point) -> [(&'static str, String); PERCENTILES.
 fn levels(run: &Run, points: &[&Point]) -> Option<Table> {
     let first = points.first()?;
     let mut columns = vec![Column::numbers("at"), Column::numbers("users")];
+    let is_open = points.iter().any(|point| point.plans_users());
     columns.extend(["began", "completed", "failed", "not through"].map(Column::numbers));
+    columns.extend(is_open.then(|| Column::numbers("never began")));
     columns.extend(flow_times(first).map(|(name, _)| Column::numbers(name)));
     let mut table = Table::new(columns).caption(
         "Users who began in the window, and the time of whole flows without the time to think",
@@ -41,6 +43,7 @@ fn levels(run: &Run, points: &[&Point]) -> Option<Table> {
         let mut cells = vec![point_mark(point), rate(point, users)];
         let counted = [users.begun, users.completed, users.failed, users.unfinished];
         cells.extend(counted.map(count));
+        cells.extend(is_open.then(|| count(users.unstarted)));
         cells.extend(flow_times(point).map(|(_, time)| time));
         table.push(mark_of(run, point), cells);
     }

@@ -18,13 +18,13 @@ use model::figure::Figure;
 use model::histogram::Summary;
 use model::objective::Expectation;
 use model::perturbation::Perturbation;
-use model::run::{Point, Run};
+use model::run::{Point, Run, TargetResult};
 use model::sample::ResponseSample;
 use model::standing::Standing;
 use model::step::Step;
 use model::tick::ErrorClass;
 use model::tool::ToolRun;
-use model::units::{show_bytes, show_count, show_ns};
+use model::units::{NS_PER_S, show_bytes, show_count, show_ns};
 use model::users::StepInfo;
 use model::verdict::{Gate, GateId, Named, Verdict};
 use model::wall::Side;
@@ -347,13 +347,20 @@ fn users(point: &Point) -> Vec<Row> {
     let Some(users) = &point.users else { return Vec::new() };
     let each = |count: u64, what: &str| format!("{} {what}", show_count(count as f64));
     let rate = of_users::rate(point, users);
-    let mut parts = vec![rate, each(users.begun, "began"), each(users.completed, "completed")];
-    for (count, what) in [(users.failed, "failed"), (users.unfinished, "not through")] {
+    let asked = point.load.rate.map(|asked| format!("{} asked", per_second(asked)));
+    let mut parts: Vec<String> = [rate].into_iter().chain(asked).collect();
+    parts.extend([each(users.begun, "began"), each(users.completed, "completed")]);
+    for (count, what) in [
+        (users.failed, "failed"),
+        (users.unfinished, "not through"),
+        (users.unstarted, "never began"),
+    ] {
         parts.extend((count > 0).then(|| each(count, what)));
     }
     let mut rows = vec![Row::new("Users", listed(parts.into_iter()))];
     let shown = of_users::flow_times(point).map(|(name, time)| format!("{name} {time}"));
     rows.push(Row::new("Flow", listed(shown.into_iter())));
+    rows.extend(waiting(point));
     let worst = |of: fn(&StepInfo) -> u64| {
         users.steps.iter().filter(move |step| of(step) > 0).max_by_key(move |step| of(step))
     };
@@ -377,6 +384,27 @@ fn users(point: &Point) -> Vec<Row> {
         rows.push(Row::inked("Left", Ink::Caution, text));
     }
     rows
+}
+
+/// Where users wait for responses: at a time, by Little's law, as many as come to a step per second
+/// times the mean of its latency.
+fn waiting(point: &Point) -> Option<Row> {
+    let at = |target: &TargetResult| {
+        let latency = &target.latency_ns;
+        latency.count as f64 * latency.mean.unwrap_or(0) as f64 / NS_PER_S as f64
+    };
+    let duration_s = point.load.duration_s.max(f64::MIN_POSITIVE);
+    let all: f64 = point.targets.iter().map(at).sum();
+    let most = point.targets.iter().max_by(|left, right| at(left).total_cmp(&at(right)))?;
+    (all > 0.0).then(|| {
+        let text = format!(
+            "{} users at a time for a response, {} of them at {}",
+            show_count(all / duration_s),
+            show_count(at(most) / duration_s),
+            most.name
+        );
+        Row::new("Waiting", text)
+    })
 }
 
 /// Messages of replies that stream.
