@@ -4,7 +4,7 @@
 //! merged by kind. Whatever could not be taken is a sentence in `failures`, never a zero.
 
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Where profiles come from, as requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +14,8 @@ pub enum ProfileChoice {
     Auto,
     /// These endpoints.
     Addresses(Vec<SocketAddr>),
+    /// Those that there are on these ports, from the first to the last: one for each worker.
+    Ports(IpAddr, u16, u16),
     /// `perf`, whatever the processes are.
     Perf,
 }

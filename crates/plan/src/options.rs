@@ -181,8 +181,9 @@ pub struct Options {
 
     /// Profile the server during the measured window: auto uses the Go endpoint of every server
     /// process that has one (--debug-addr of the targets) and perf for the others; or name
-    /// endpoints; or perf. load, and churn with one level, profile their window and say so; the
-    /// others visit the best level once more, so that no figure includes the cost
+    /// endpoints, also as ADDR:PORT-PORT; or perf. load, and churn with one level, profile their
+    /// window and say so; the others visit the best level once more, so that no figure includes the
+    /// cost
     #[arg(long, value_name = "auto|ADDR:PORT,..|perf")]
     pub profile: Option<Profiles>,
 

@@ -176,6 +176,7 @@ typed! {
     /// Where profiles come from.
     option Profiles(ProfileChoice), "auto, perf, or addresses with ports", "auto",
         |text| match text {
+            _ if text.rsplit(':').next()?.contains('-') => profile_ports(text),
             "auto" => Some(ProfileChoice::Auto),
             "perf" => Some(ProfileChoice::Perf),
             _ => {
@@ -366,6 +367,17 @@ fn host_port(text: &str) -> Option<String> {
 fn pin(text: &str) -> Option<String> {
     let is_right = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_right.then(|| text.to_ascii_lowercase())
+}
+
+/// Most endpoints of one range.
+const PROFILE_PORTS_MAX: u16 = 1024;
+
+/// A range of ports on one address: `127.0.0.1:6060-6067`.
+fn profile_ports(text: &str) -> Option<ProfileChoice> {
+    let (first, last) = text.rsplit_once('-')?;
+    let (first, last) = (first.parse::<SocketAddr>().ok()?, last.parse::<u16>().ok()?);
+    let is_range = last.checked_sub(first.port()).is_some_and(|span| span < PROFILE_PORTS_MAX);
+    is_range.then(|| ProfileChoice::Ports(first.ip(), first.port(), last))
 }
 
 #[cfg(test)]

@@ -181,12 +181,18 @@ fn a_part_of_the_workers_tells_no_share_of_all_requests() {
         assert!(!why.contains(&format!(" {captured} (")), "{captured}: {why}");
         assert!(!why.contains(&format!(" {} (", server.pid)), "the master serves nothing: {why}");
     }
-    let all = load("auto");
-    for kind in ["cpu", "block", "mutex", "heap"] {
-        let (requests, shares, why) = per_request(&all, kind);
-        assert_eq!(merged(&all, kind)["processes"], 4, "{kind}");
-        assert!(requests.as_f64().unwrap() > 0.0 && why.is_null(), "{kind}: {why}");
-        assert!(!shares.iter().any(|share| share.is_null()), "{kind}: {shares:?}");
+    // On the last of these ports there is nothing.
+    let port: u16 = address.rsplit(':').next().unwrap().parse().unwrap();
+    let range = format!("{address}-{}", port + 4);
+    for of_all in ["auto", range.as_str()] {
+        let all = load(of_all);
+        assert_eq!(all["profile"]["failures"], serde_json::json!([]), "{of_all}");
+        for kind in ["cpu", "block", "mutex", "heap"] {
+            let (requests, shares, why) = per_request(&all, kind);
+            assert_eq!(merged(&all, kind)["processes"], 4, "{of_all}, {kind}");
+            assert!(requests.as_f64().unwrap() > 0.0 && why.is_null(), "{of_all}, {kind}: {why}");
+            assert!(!shares.iter().any(|share| share.is_null()), "{kind}: {shares:?}");
+        }
     }
 }
 
@@ -238,6 +244,11 @@ fn what_cannot_be_profiled_is_told_and_the_run_goes_on() {
     assert!(failures[0].as_str().unwrap().contains("refused"), "{failures:?}");
     assert_eq!(record["profile"]["kinds"], serde_json::json!([]));
     assert!(record["points"][0]["rate"].as_f64().unwrap() > 0.0);
+    let port: u16 = nobody.rsplit(':').next().unwrap().parse().unwrap();
+    let range = format!("{nobody}-{}", port + 1);
+    let load = ["load", &url, "-c", "4", "-R", "200", "-d", "2", "--profile", &range];
+    let failures = measure(&load).1["profile"]["failures"].to_string();
+    assert!(failures.contains("has an endpoint"), "{failures}");
 
     // Without perf in the PATH there is no profile.
     let load = ["load", &url, "-R", "200", "-d", "2", "--profile", "auto", "--json"];

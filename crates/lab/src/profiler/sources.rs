@@ -50,6 +50,17 @@ pub(super) fn find(
             };
             (addresses.iter().map(source).collect(), Vec::new())
         }
+        ProfileChoice::Ports(address, first, last) => {
+            let owners = probe::listened_by(&pids).unwrap_or_default();
+            let asked = (*first..=*last).map(|port| SocketAddr::new(*address, port));
+            let found: Vec<ProfileSource> = asked
+                .filter(|address| has_profiles(*address))
+                .map(|address| ProfileSource::Endpoint(address, owners.get(&address).copied()))
+                .collect();
+            let none = || format!("no port of {address} from {first} to {last} has an endpoint");
+            let failures = if found.is_empty() { vec![none()] } else { Vec::new() };
+            (found, failures)
+        }
         _ if pids.is_empty() => (Vec::new(), vec![unknown()]),
         ProfileChoice::Perf => (vec![ProfileSource::Perf(pids)], Vec::new()),
         ProfileChoice::Auto => {
