@@ -84,7 +84,12 @@ func Serve(target string, port uint, start func(net.Listener) (Server, error)) e
 		return err
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve() }()
+	go func() {
+		// A server that closed its port by itself still has a last line.
+		if err := server.Serve(); err != nil {
+			failed <- err
+		}
+	}()
 	select {
 	case err := <-failed:
 		return err
