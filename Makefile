@@ -29,7 +29,7 @@ SEED ?= 1
 
 # `build-ceiling`, `go-fiber`: programs of the workspace, built for speed, and servers in Go.
 RUST := $(addprefix build-,ceiling target-sink target-stage walls floor)
-GO := $(addprefix go-,nethttp fasthttp fiber nginx certs behave line grpc)
+GO := $(addprefix go-,nethttp fasthttp fiber nginx certs behave line grpc shop)
 
 .PHONY: help build $(RUST) $(GO) build-go build-ranch build-nginx demo lesson spectrum
 .PHONY: peers journal check test format tidy test-unit test-servers test-programs test-it
