@@ -215,27 +215,31 @@ fn a_connection_takes_time_of_the_flow_unless_it_opens_while_the_user_thinks() {
     assert!((6 * SERVICE_NS + 140_000..=6 * SERVICE_NS + 190_000).contains(&max), "{max}");
 }
 
+/// A server with some of all faults, slower from seed to seed.
+fn misbehaving(seed: u64, slower_ns: u64) -> ShopFaults {
+    let some = |nth: u64, per_mille: u64| if (seed >> (nth % 8)) & 1 == 1 { per_mille } else { 0 };
+    ShopFaults {
+        refused: some(0, 50),
+        unheard: some(1, 20),
+        error_status: some(2, 40),
+        empty: some(3, 40),
+        reset: some(4, 30),
+        silent: some(5, 20),
+        last_response: some(6, 200),
+        idle_close: some(7, 100),
+        leads_nowhere: some(5, 50),
+        keeps_method: some(2, 500),
+        pieces: some(1, 300),
+        service_ns: (10_000, 1 + seed * slower_ns),
+    }
+}
+
 #[test]
 fn nothing_is_lost_whatever_the_server_does() {
     let mut failed = [0; PATHS.len()];
     let (mut unfinished, mut completed) = (0, 0);
     for seed in 1..=300u64 {
-        let some =
-            |nth: u64, per_mille: u64| if (seed >> (nth % 8)) & 1 == 1 { per_mille } else { 0 };
-        let faults = ShopFaults {
-            refused: some(0, 50),
-            unheard: some(1, 20),
-            error_status: some(2, 40),
-            empty: some(3, 40),
-            reset: some(4, 30),
-            silent: some(5, 20),
-            last_response: some(6, 200),
-            idle_close: some(7, 100),
-            leads_nowhere: some(5, 50),
-            keeps_method: some(2, 500),
-            pieces: some(1, 300),
-            service_ns: (10_000, 1 + seed * 30_000),
-        };
+        let faults = misbehaving(seed, 30_000);
         let warmup_ns = if seed % 3 == 0 { 25 * MS } else { 0 };
         let (_, users) = check(seed, level(1 + seed as u32 % 9, warmup_ns), faults);
         let parts = PLACES.map(|place| users.failed[place]);
@@ -307,20 +311,7 @@ fn the_wait_for_a_slot_is_part_of_the_flow_and_of_the_first_step() {
 fn no_user_who_is_due_is_lost_whatever_the_server_does() {
     let (mut due, mut unstarted, mut failed) = (0, 0, 0);
     for seed in 1..=200u64 {
-        let some =
-            |nth: u64, per_mille: u64| if (seed >> (nth % 8)) & 1 == 1 { per_mille } else { 0 };
-        let faults = ShopFaults {
-            refused: some(0, 50),
-            unheard: some(1, 20),
-            error_status: some(2, 40),
-            reset: some(4, 30),
-            silent: some(5, 20),
-            last_response: some(6, 200),
-            idle_close: some(7, 100),
-            pieces: some(1, 300),
-            service_ns: (10_000, 1 + seed * 20_000),
-            ..ShopFaults::default()
-        };
+        let faults = misbehaving(seed, 20_000);
         let warmup_ns = if seed % 3 == 0 { 25 * MS } else { 0 };
         let gap_ns = MS * (1 + seed % 4);
         let slots = 1 + (seed % 20) as u32;
