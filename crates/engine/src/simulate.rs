@@ -14,7 +14,7 @@ use crate::driver::sim::shop::{Shop, ShopFaults, ShopLog};
 use crate::driver::sim::streams::{StreamFaults, Streams};
 use crate::driver::sim::{BEGIN_NS, Faults, Sim, Witness};
 use crate::job::{Job, Order, Pace};
-use crate::recorder::road;
+use crate::recorder::{Feed, road};
 use crate::worker::Worker;
 use model::curve::Curve;
 use model::dist::{ByDist, Dist};
@@ -25,7 +25,7 @@ use model::tick::{
     Connections, Counters, Loop, Phase, Starts, StatusCodes, TargetTally, Tick, Turnover,
 };
 use model::users::UserTally;
-use rtrb::RingBuffer;
+use rtrb::{Producer, RingBuffer};
 use std::cell::RefCell;
 use std::sync::Arc;
 use wire::http1::Http1;
@@ -132,7 +132,7 @@ pub fn window_begin_ns(level: &Level) -> u64 {
 /// Runs one level against a server with faults, and shows each tick as it comes.
 pub fn simulate_seen(job: &Job, level: Level, faults: Faults, see: impl FnMut(&Tick)) -> Account {
     let driver = Sim::new(job, slots_of(&level), faults);
-    run::<_, Http1>(job, level, driver, |driver| driver.witness.clone(), see)
+    run::<_, Http1>(job, (&[], level), driver, |driver| driver.witness.clone(), see)
 }
 
 /// Runs one level of HTTP/2 against a server with faults, which are drawn from the job's seed.
@@ -148,14 +148,14 @@ pub fn simulate_streams_seen(
     see: impl FnMut(&Tick),
 ) -> Account {
     let driver = Streams::new(job, slots_of(&level), faults);
-    run::<_, Http2>(job, level, driver, |driver| driver.witness.clone(), see)
+    run::<_, Http2>(job, (&[], level), driver, |driver| driver.witness.clone(), see)
 }
 
-/// Runs one level of users of a flow against a shop with faults; also returns what became of them,
-/// and what the shop saw.
+/// Runs levels of users of a flow against a shop with faults; returns the account of the last one,
+/// with what became of its users, and what the shop saw in all of them.
 pub fn simulate_users(
     job: &Job,
-    level: Level,
+    (before, level): (&[Level], Level),
     faults: ShopFaults,
 ) -> (Account, UserTally, ShopLog) {
     let driver = Shop::new(job, slots_of(&level), faults);
@@ -164,7 +164,8 @@ pub fn simulate_users(
         *log.borrow_mut() = driver.log.clone();
         Witness::default()
     };
-    let account = run::<_, Solo>(job, level, driver, witness, |tick| users += &tick.users);
+    let account =
+        run::<_, Solo>(job, (before, level), driver, witness, |tick| users += &tick.users);
     (account, users, log.into_inner())
 }
 
@@ -172,20 +173,13 @@ fn slots_of(level: &Level) -> u32 {
     level.connections.max(level.connections_max)
 }
 
-fn run<D: Driver, S: Session>(
-    job: &Job,
-    level: Level,
-    driver: D,
-    witness: impl Fn(&D) -> Witness,
+/// Gives a worker the orders of a level when they are due, until it has reported that.
+fn play<D: Driver, S: Session>(
+    worker: &mut Worker<D, S>,
+    (orders, feed): &mut (&mut Producer<Order>, &mut Feed),
+    mut script: Vec<(u64, Order)>,
     mut see: impl FnMut(&Tick),
-) -> Account {
-    let (recorder, mut feed) = road(0, job.routes.len());
-    let (mut orders, orders_out) = RingBuffer::new(8);
-    let slots = slots_of(&level);
-    let mut worker = Worker::<_, S>::new(job, slots, 0, driver, recorder, orders_out);
-    let mut account = Account::default();
-    let mut sums = ByDist::<Histogram>::default();
-    let mut script = script(job, level, worker.driver().now_ns());
+) {
     let mut is_over = false;
     while !is_over {
         let now_ns = worker.driver().now_ns();
@@ -196,33 +190,57 @@ fn run<D: Driver, S: Session>(
         worker.turn();
         feed.drain(|tick| {
             see(tick);
-            account.last_fate_ns = account.last_fate_ns.max(tick.fate_ns);
-            match tick.phase {
-                Phase::Measure => {
-                    account.arrived += tick.measured.completed + tick.unmeasured.completed;
-                }
-                Phase::Drain => account.drained_ns += tick.end_ns - tick.begin_ns,
-                Phase::Idle | Phase::Warmup => {}
-            }
-            account.measured += &tick.measured;
-            account.codes.merge(&tick.codes);
-            account.unmeasured += &tick.unmeasured;
-            account.accounting += &tick.accounting;
-            account.streams += &tick.streams;
-            account.connections = tick.connections;
-            account.turnover += &tick.turnover;
-            account.ticks += 1;
-            account.starts += &tick.starts;
-            sums.merge(&tick.histograms);
-            if tick.last {
-                let of_target = |target: &TargetTally| {
-                    (target.counters, target.latency.summary(target.counters.unanswered))
-                };
-                account.targets = tick.targets.iter().map(of_target).collect();
-            }
             is_over |= tick.last;
         });
     }
+}
+
+fn run<D: Driver, S: Session>(
+    job: &Job,
+    (before, level): (&[Level], Level),
+    driver: D,
+    witness: impl Fn(&D) -> Witness,
+    mut see: impl FnMut(&Tick),
+) -> Account {
+    let (recorder, mut feed) = road(0, job.routes.len());
+    let (mut orders, orders_out) = RingBuffer::new(8);
+    let slots = slots_of(&level);
+    let mut worker = Worker::<_, S>::new(job, slots, 0, driver, recorder, orders_out);
+    let mut account = Account::default();
+    let mut sums = ByDist::<Histogram>::default();
+    let mut ends = (&mut orders, &mut feed);
+    let mut begin_ns = BEGIN_NS;
+    for level in before {
+        play(&mut worker, &mut ends, script(job, *level, begin_ns), |_| {});
+        begin_ns = worker.driver().now_ns();
+    }
+    play(&mut worker, &mut ends, script(job, level, begin_ns), |tick| {
+        see(tick);
+        account.last_fate_ns = account.last_fate_ns.max(tick.fate_ns);
+        match tick.phase {
+            Phase::Measure => {
+                account.arrived += tick.measured.completed + tick.unmeasured.completed;
+            }
+            Phase::Drain => account.drained_ns += tick.end_ns - tick.begin_ns,
+            Phase::Idle | Phase::Warmup => {}
+        }
+        account.measured += &tick.measured;
+        account.codes.merge(&tick.codes);
+        account.unmeasured += &tick.unmeasured;
+        account.accounting += &tick.accounting;
+        account.streams += &tick.streams;
+        account.connections = tick.connections;
+        account.turnover += &tick.turnover;
+        account.ticks += 1;
+        account.starts += &tick.starts;
+        sums.merge(&tick.histograms);
+        if tick.last {
+            let of_target = |target: &TargetTally| {
+                (target.counters, target.latency.summary(target.counters.unanswered))
+            };
+            account.targets = tick.targets.iter().map(of_target).collect();
+        }
+    });
     account.last_fate_ns = account.last_fate_ns.saturating_sub(window_begin_ns(&level));
     account.witness = witness(worker.driver());
     let begin_ns = worker.driver().now_ns();

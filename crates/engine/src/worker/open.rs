@@ -382,7 +382,7 @@ impl<D: Driver, S: Session> Worker<D, S> {
         if until_ns <= window.begin_ns {
             return;
         }
-        let (are_starts, are_users) = (self.has_devices(), self.plans_users());
+        let are_starts = self.has_devices();
         let Some(release) = &mut self.release else { return };
         let (schedule, due_ns) = (release.schedule.clone(), release.due_ns);
         let mut left = release.skip(until_ns, window.budget);
@@ -394,7 +394,6 @@ impl<D: Driver, S: Session> Worker<D, S> {
             tick.starts.unsent += left;
         } else {
             tick.measured.unsent += left;
-            tick.users.unstarted += if are_users { left } else { 0 };
             release.skipped = Some(Skipped { schedule, due_ns, left });
         }
     }

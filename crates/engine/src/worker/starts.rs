@@ -81,10 +81,9 @@ impl<D: Driver, S: Session> Worker<D, S> {
         }
     }
 
-    /// A device is free when its connection is closed, and a slot when its user has left as well.
+    /// A device is free when its connection is closed; a user who stays has asked for another one.
     pub(super) fn find_device(&mut self, slot: SlotId) {
-        let is_free = self.pool.link(slot) == Link::Closed && !self.users.is_here(slot);
-        if slot < self.pool.wanted() && is_free {
+        if slot < self.pool.wanted() && self.pool.link(slot) == Link::Closed {
             self.places.put(slot, crate::places::Room::Idle);
         }
     }

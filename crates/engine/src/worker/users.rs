@@ -238,13 +238,12 @@ impl Users {
     /// When the request was due that leaves now, in an open loop.
     fn leaves(&mut self, slot: SlotId, (stage, now_ns): (Stage, u64), tick: &mut Tick) -> u64 {
         let user = &mut self.all[slot as usize];
-        let since_ns = user.due_ns.max(user.linked_ns);
-        let late_ns = std::mem::take(&mut user.late_ns) + now_ns.saturating_sub(since_ns);
+        // With a connection that was asked for in time it could have left then.
+        let linked_ns = user.linked_ns.saturating_sub(std::mem::take(&mut user.late_ns));
+        let late_ns = now_ns.saturating_sub(user.due_ns.max(linked_ns));
         let has_waited = std::mem::take(&mut user.has_waited);
         if stage == Stage::Measure {
             let delay_ns = now_ns.saturating_sub(user.due_ns);
-            // A connection that was asked for late may still be there in time.
-            let late_ns = late_ns.min(delay_ns);
             tick.histograms[Dist::SendDelay].record_n(delay_ns, 1);
             tick.histograms[Dist::GeneratorDelay].record_n(late_ns, 1);
             tick.measured.waited += u64::from(has_waited);

@@ -2,8 +2,9 @@
 //! one end, and no user gets what is another's.
 
 use engine::driver::sim::shop::{PATHS, ShopFaults, ShopLog};
+use engine::driver::sim::{StallPoint, Stalls};
 use engine::job::Job;
-use engine::simulate::{Account, Level, simulate_users};
+use engine::simulate::{Account, Level, simulate_users, window_begin_ns};
 use model::flow::{
     Assert, Capture, Comparison, Escape, Flow, Found, Key, Operand, Piece, Query, Skip, Source,
     Step, Test, Text, Variable,
@@ -120,6 +121,15 @@ fn ran_of(
     level: Level,
     faults: ShopFaults,
 ) -> (Account, UserTally, ShopLog) {
+    ran_after(&[], (flow, seed), level, faults)
+}
+
+fn ran_after(
+    before: &[Level],
+    (flow, seed): (Flow, u64),
+    level: Level,
+    faults: ShopFaults,
+) -> (Account, UserTally, ShopLog) {
     let program = Program::new(flow, "2026-11-30T00:00:00Z".into()).unwrap();
     let job = Job {
         connections_max: level.connections_max,
@@ -129,7 +139,7 @@ fn ran_of(
         ..Job::for_tests(program.tape().unwrap())
     };
     let job = Job { program: Some(Arc::new(program)), ..job };
-    simulate_users(&job, level, faults)
+    simulate_users(&job, (before, level), faults)
 }
 
 fn names() -> Vec<String> {
@@ -153,7 +163,7 @@ fn check(seed: u64, level: Level, faults: ShopFaults) -> (Account, UserTally) {
     let soonest_ns = log.soonest_ns[1];
     assert!(soonest_ns.is_none_or(|time_ns| time_ns >= THINK_NS), "{seed}: {soonest_ns:?}");
     // Who began in the window sent the first request in it, or failed before.
-    let window_ns = level.connect_ns + level.warmup_ns;
+    let window_ns = window_begin_ns(&level);
     let logins = log.logins_ns.iter().filter(|at_ns| **at_ns >= window_ns).count() as u64;
     let others = users.begun.saturating_sub(users.failed[0] + users.left[0]);
     assert!(others <= logins, "{seed}: {logins} logins in the window, {users:?}");
@@ -231,6 +241,7 @@ fn misbehaving(seed: u64, slower_ns: u64) -> ShopFaults {
         keeps_method: some(2, 500),
         pieces: some(1, 300),
         service_ns: (10_000, 1 + seed * slower_ns),
+        stalls: None,
     }
 }
 
@@ -257,8 +268,10 @@ fn a_connection_that_ends_after_a_response_fails_no_user() {
     let service_ns = (10_000, 500_000);
     for seed in 1..=30 {
         let faults = ShopFaults { last_response: 400, service_ns, ..ShopFaults::default() };
-        let (_, users) = check(seed, level(5, 0), faults);
-        assert!(users.begun == users.completed && users.begun > 20, "{seed}: {users:?}");
+        for level in [level(5, 0), due_every(2 * MS, 50, 10 * MS)] {
+            let (_, users) = check(seed, level, faults);
+            assert!(users.begun == users.completed && users.begun > 20, "{seed}: {users:?}");
+        }
     }
 }
 
@@ -284,6 +297,49 @@ fn users_who_are_due_begin_on_time_while_slots_are_free() {
         assert!(is(&account.flow, 6 * SERVICE_NS), "{seed}: {:?}", account.flow);
         // From when a step was due, on time, to the response.
         assert!(is(&account.latency, SERVICE_NS), "{seed}: {:?}", account.latency);
+        assert!(is(&account.send_delay, 0), "{seed}: {:?}", account.send_delay);
+        assert!(is(&account.generator_delay, 0), "{seed}: {:?}", account.generator_delay);
+        assert_eq!(account.generator_delay.count, account.measured.sent);
+    }
+}
+
+#[test]
+fn users_of_a_level_that_is_over_are_none_of_the_next_one() {
+    let faults = ShopFaults { service_ns: (1, 2), ..ShopFaults::default() };
+    // When it ends, each of its users thinks, on a connection that is open.
+    let before = Level { window_ns: 2 * MS, drain_ns: 1, ..due_every(MS / 2, 4, 0) };
+    let level = due_every(20 * MS, 4, 0);
+    let (_, users, _) = ran_after(&[before], (flow(), 1), level, faults);
+    assert_eq!((users.begun, users.completed, users.unstarted), (6, 6, 0), "{users:?}");
+}
+
+#[test]
+fn many_connections_are_opened_at_once_for_users_who_are_due() {
+    let faults = ShopFaults { service_ns: (1, 2), ..ShopFaults::default() };
+    let mut flow = flow();
+    flow.steps[0].delay_ns = 0;
+    // A connection takes up to 200 us, and 1000 users are due in them.
+    let level = Level { window_ns: 200_000, ..due_every(200, 1000, 0) };
+    let (account, users, _) = ran_of(flow, 1, level, faults);
+    assert_eq!((users.begun, users.completed), (1000, 1000));
+    assert!(account.flow.max.unwrap() < MS, "{:?}", account.flow);
+}
+
+#[test]
+fn what_the_generator_is_late_by_is_told_apart_from_the_wait_of_users() {
+    const STALL_NS: u64 = 10 * MS;
+    let stalls = Some(Stalls { every_ns: 15 * MS, length_ns: STALL_NS, during: StallPoint::Wait });
+    let faults = ShopFaults { service_ns: (1, 2), stalls, ..ShopFaults::default() };
+    for first_delay_ns in [0, MS, 40 * MS] {
+        let mut flow = flow();
+        flow.steps[0].delay_ns = first_delay_ns;
+        let (account, users, _) = ran_of(flow, 1, due_every(2 * MS, 200, 0), faults);
+        assert_eq!((users.begun, users.completed), (60, 60));
+        let (late, delay) = (&account.generator_delay, &account.send_delay);
+        assert!(late.max.unwrap().abs_diff(STALL_NS) < MS, "{late:?}");
+        // What it is late by is a part of the delay; the rest are connections.
+        assert!(late.mean <= delay.mean && late.max <= delay.max, "{late:?} of {delay:?}");
+        assert!(account.flow.max.unwrap() > STALL_NS, "{:?}", account.flow);
     }
 }
 
@@ -303,8 +359,16 @@ fn the_wait_for_a_slot_is_part_of_the_flow_and_of_the_first_step() {
     let latest_ns = 6 * SERVICE_NS + behind_ns;
     assert!((latest_ns..latest_ns + connects_ns).contains(&max), "{max}");
     assert_eq!(account.latency.censored, users.unstarted, "slower than all others");
+    // Only first steps waited: each user as long as the one before, and 4 ms and a connection more.
+    // The last of all steps were sent after the window.
+    let (requests, turns) = (account.latency.count, users.begun * (users.begun - 1) / 2);
+    let mean_ns = |each_ns: u64| SERVICE_NS + turns * each_ns / requests;
+    let mean = account.latency.mean.unwrap();
+    assert!((mean_ns(4 * MS)..mean_ns(4 * MS + 200_000)).contains(&mean), "{mean}");
     assert_eq!(account.measured.unsent, users.unstarted);
     assert_eq!(account.measured.waited, users.begun - 1);
+    assert!(account.send_delay.max.unwrap() >= behind_ns, "{:?}", account.send_delay);
+    assert!(account.generator_delay.max.unwrap() <= 1000, "{:?}", account.generator_delay);
 }
 
 #[test]

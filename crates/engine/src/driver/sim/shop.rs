@@ -3,7 +3,8 @@
 //! It gives each login a token, and answers what follows only with that token, in the path and as a
 //! cookie. It counts what it was asked for, and what no user who keeps to the flow would ask.
 
-use super::agenda::{Agenda, BEGIN_NS};
+use super::Stalls;
+use super::agenda::Agenda;
 use crate::driver::{Ahead, Buffer, Driver, End, Event, Sending, SlotId};
 use crate::job::Job;
 use model::tick::ErrorClass;
@@ -43,6 +44,8 @@ pub struct ShopFaults {
     pub keeps_method: u64,
     /// A response arrives in random pieces.
     pub pieces: u64,
+    /// Stalls of the generator, if any.
+    pub stalls: Option<Stalls>,
     /// Shortest and longest service time, nanoseconds.
     pub service_ns: (u64, u64),
 }
@@ -58,7 +61,7 @@ pub struct ShopLog {
     /// with a cookie at the login, for another path, with a number that another request had, or
     /// after a redirect with a method that it does not ask for.
     pub strange: u64,
-    /// When each request for the first path came, nanoseconds since the begin.
+    /// When each request for the first path came, virtual nanoseconds.
     pub logins_ns: Vec<u64>,
     /// By path: the shortest time from the response before a request to it, nanoseconds.
     pub soonest_ns: [Option<u64>; PATHS.len()],
@@ -96,7 +99,7 @@ impl Shop {
         Self {
             faults,
             log: ShopLog::default(),
-            agenda: Agenda::new(job.seed, slots, None),
+            agenda: Agenda::new(job.seed, slots, faults.stalls),
             outboxes: vec![Vec::new(); slots as usize],
             is_over: vec![false; slots as usize],
             tokens: BTreeSet::new(),
@@ -175,7 +178,7 @@ impl Shop {
     fn see_time(&mut self, slot: SlotId, place: usize) {
         let now_ns = self.agenda.now_ns;
         if place == 0 {
-            return self.log.logins_ns.push(now_ns - BEGIN_NS);
+            return self.log.logins_ns.push(now_ns);
         }
         let since_ns = now_ns.saturating_sub(self.answered_ns[slot as usize]);
         let soonest_ns = &mut self.log.soonest_ns[place];
