@@ -380,6 +380,8 @@ fn what_is_asked(record: &Record) -> Vec<String> {
         return vec![format!("{connections} subscribers"), streams, writers];
     }
     let is_one = connections == "1";
+    let at_a_time =
+        format!("at most {connections} user{} at a time", if is_one { "" } else { "s" });
     let connections = format!("{connections} connection{}", if is_one { "" } else { "s" });
     let searched = record.search.as_ref().map(|search| search.config);
     match (first.map(|level| &level.arrival), searched) {
@@ -389,15 +391,11 @@ fn what_is_asked(record: &Record) -> Vec<String> {
         }
         (Some(Arrival::Open { curve, .. }), None) => {
             let up_to = if curve.constant_rate().is_some() { "at" } else { "at up to" };
-            let rates = span(levels, rate, per_second);
             if record.trial.flow.is_some() {
-                let most = connections.replace("connection", "user");
-                return vec![
-                    format!("open loop {up_to} {} users/s", rates.replace("/s", "")),
-                    format!("at most {most} at a time"),
-                ];
+                let rates = span(levels, rate, show_count);
+                return vec![format!("open loop {up_to} {rates} users/s"), at_a_time];
             }
-            vec![format!("open loop {up_to} {rates}"), connections]
+            vec![format!("open loop {up_to} {}", span(levels, rate, per_second)), connections]
         }
         _ => vec![connections, "closed loop".to_string()],
     }

@@ -34,13 +34,18 @@ fn levels(run: &Run, points: &[&Point]) -> Option<Table> {
     let is_open = points.iter().any(|point| point.plans_users());
     columns.extend(["began", "completed", "failed", "not through"].map(Column::numbers));
     columns.extend(is_open.then(|| Column::numbers("never began")));
-    columns.extend(flow_times(first).map(|(name, _)| Column::numbers(name)));
+    let of_time = |name| match name {
+        "p99.9" => Column::numbers(name).rank(2),
+        _ => Column::numbers(name),
+    };
+    columns.extend(flow_times(first).map(|(name, _)| of_time(name)));
     let mut table = Table::new(columns).caption(
         "Users who began in the window, and the time of whole flows without the time to think",
     );
     for point in points {
         let Some(users) = &point.users else { continue };
-        let mut cells = vec![point_mark(point), rate(point, users)];
+        let asked = point.load.rate.filter(|_| is_open).map(per_second);
+        let mut cells = vec![asked.unwrap_or_else(|| point_mark(point)), rate(point, users)];
         let counted = [users.begun, users.completed, users.failed, users.unfinished];
         cells.extend(counted.map(count));
         cells.extend(is_open.then(|| count(users.unstarted)));
