@@ -212,6 +212,16 @@ mod tests {
     const S: u64 = 1_000_000_000;
 
     #[test]
+    fn users_come_at_random_and_requests_at_equal_gaps_unless_it_is_said() {
+        let flow = FlowFile("shop.hurl".into());
+        let spread = |arrivals| Spread { arrivals, max_connections: None };
+        assert_eq!(spread(None).spacing(Some(&flow)), Spacing::Poisson);
+        assert_eq!(spread(None).spacing(None), Spacing::Fixed);
+        let uniform = Some(Arrivals::Uniform);
+        assert_eq!(spread(uniform).spacing(Some(&flow)), Spacing::Uniform);
+    }
+
+    #[test]
     fn a_wave_lasts_until_all_requests_are_due() {
         let curve = wave("1k:5k/10s", 10 * S, Some(100_000)).unwrap();
         let at =

@@ -397,6 +397,20 @@ mod tests {
     }
 
     #[test]
+    fn endpoints_of_profiles_are_a_list_or_a_range_of_ports() {
+        let of = |text: &str| text.parse::<Profiles>().map(|profiles| profiles.0).ok();
+        let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let two = ProfileChoice::Addresses(vec![local(6060), local(6061)]);
+        assert_eq!(of("127.0.0.1:6060,127.0.0.1:6061"), Some(two));
+        let range = ProfileChoice::Ports(local(0).ip(), 6060, 6187);
+        assert_eq!(of("127.0.0.1:6060-6187"), Some(range));
+        assert!(matches!(of("[::1]:1-1024"), Some(ProfileChoice::Ports(_, 1, 1024))));
+        for wrong in ["127.0.0.1:2-1", "127.0.0.1:1-1025", "127.0.0.1-2", "a:1-2", "127.0.0.1:1-"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
     fn requests_are_a_number_or_two() {
         assert_eq!((between("1"), between("1:1k")), (Some((1, 1)), Some((1, 1000))));
         for text in ["", "-1", "5:1", "1:", "1:2:3"] {

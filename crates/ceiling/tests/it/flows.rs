@@ -267,6 +267,7 @@ fn users_who_are_due_wait_for_a_server_that_stands_still() {
     let users = &point["users"];
     let count = |key: &str| users[key].as_u64().unwrap();
     assert_eq!((count("due"), count("unstarted")), (200, 0), "{users}");
+    assert_eq!(point["load"]["connections"], 1000, "so many at a time, if it is not said");
     assert_eq!((count("begun"), count("completed")), (200, 200), "{users}");
     // 50 of 200 were due in that second, and waited for what was left of it.
     let (p90, max) = (&users["flow_ns"]["p90"], &users["flow_ns"]["max"]);

@@ -37,3 +37,27 @@ pub fn leaves(case: &Case<'_>, _: Figure) -> Option<Standing> {
     let (low, high) = (connections.served as f64, Some(connections.asked as f64));
     Some(Standing::Bounded { low, high, by })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::gates::check_all;
+    use model::load::LoadModel;
+    use model::users::UserInfo;
+    use model::verdict::GateId;
+
+    #[test]
+    fn users_who_are_due_ask_for_no_fixed_number_of_connections() {
+        let mut fixture = Fixture::good();
+        let is_asked = |fixture: &Fixture| {
+            let gates = check_all(&fixture.case());
+            gates.iter().any(|gate| gate.id == GateId::Connections)
+        };
+        fixture.point.load.model = LoadModel::Open;
+        assert!(is_asked(&fixture));
+        fixture.point.users = Some(UserInfo::default());
+        assert!(!is_asked(&fixture));
+        fixture.point.load.model = LoadModel::Closed;
+        assert!(is_asked(&fixture), "each has one");
+    }
+}

@@ -128,6 +128,7 @@ pub(super) mod tests {
     use crate::walls::evidence_tests::Signs;
     use model::histogram::Summary;
     use model::load::LoadModel;
+    use model::users::UserInfo;
 
     pub const SIGNS: Signs = Signs {
         shown: |scene| {
@@ -158,6 +159,23 @@ pub(super) mod tests {
         fixture.point.send_delay_ns = lag(20_000);
         fixture.point.offered_rate = Some(fixture.point.rate * 1.1);
         assert_eq!(super::test(&fixture.case()), Test::NotSeen, "not reached");
+    }
+
+    #[test]
+    fn a_rate_of_users_is_one_of_users_in_the_next_command() {
+        let mut fixture = Fixture::good();
+        let point = &mut fixture.point;
+        (point.load.model, point.load.rate) = (LoadModel::Open, Some(60.0));
+        point.offered_rate = Some(point.rate);
+        point.send_delay_ns = Some(Summary { p99: Some(20_000), ..Summary::default() });
+        let rate = |fixture: &Fixture| {
+            let Test::Seen(seen) = super::test(&fixture.case()) else { panic!("not seen") };
+            let command = format!("{:?}", seen.next);
+            command.contains("\"75\"")
+        };
+        assert!(!rate(&fixture), "of requests");
+        fixture.point.users = Some(UserInfo::default());
+        assert!(rate(&fixture), "a quarter more than 60");
     }
 
     #[test]

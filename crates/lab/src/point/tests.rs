@@ -5,7 +5,7 @@ use crate::gather::WindowEnds;
 use crate::record::held_back;
 use crate::streams::notices;
 use model::dist::Dist;
-use model::load::Spacing;
+use model::load::{FlowLoad, Spacing};
 use model::run::Outcome;
 use model::streams::StreamCode;
 use model::tick::{Phase, Tick};
@@ -90,6 +90,26 @@ fn an_open_loop_counts_what_was_due() {
     assert_eq!(point.send_delay_ns.map(|lag| lag.count), Some(0));
     assert_eq!(point.series.len(), 2);
     assert_eq!(point.series[1].asked_rate, Some(1002.5));
+}
+
+#[test]
+fn users_who_are_due_are_counted_by_the_schedule_and_their_requests_are_not() {
+    let load = FlowLoad { name: "shop".to_string(), flow: None };
+    let trial = Trial { flow: Some(load), ..trial() };
+    let mut visit = Visit { planned: Some(70), ..visit() };
+    let users = &mut visit.gathered.users;
+    (users.begun, users.completed, users.unfinished, users.unstarted) = (60, 50, 2, 10);
+    users.failed[0] = 8;
+    visit.gathered.histograms[Dist::Flow].record_n(9_000_000, 50);
+    let point = make(&trial, &open(), 1, &visit, &nothing_seen());
+    assert_eq!(point.requests.planned, Some(2005), "what was sent, and two who never began");
+    assert!(point.series.iter().all(|second| second.asked_rate.is_none()), "of users");
+    assert_eq!(point.connections.asked, point.connections.opened, "as many as were needed");
+    let users = point.users.unwrap();
+    assert_eq!((users.due, users.flow_ns.count, users.flow_ns.censored), (Some(70), 50, 20));
+    let closed = make(&trial, &closed(), 1, &visit, &nothing_seen());
+    assert_eq!(closed.users.unwrap().due, None);
+    assert_eq!(closed.connections.asked, 3);
 }
 
 /// What a run says about the streams of a point.
