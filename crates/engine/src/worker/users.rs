@@ -88,6 +88,8 @@ struct User {
     /// request.
     late_ns: u64,
     has_waited: bool,
+    /// A variable of the next step has no room for its value, so the step cannot be sent.
+    is_full: bool,
     /// The next step, or the one under way, and which of its repetitions.
     step: u32,
     round: u32,
@@ -157,6 +159,7 @@ impl Users {
             admitted_ns: None,
             late_ns: 0,
             has_waited: false,
+            is_full: false,
             step: 0,
             round: 0,
             hops: 0,
@@ -365,7 +368,7 @@ impl Users {
         });
         let with = (&mut fill, &user.jar);
         let made = program.put((step, redirect), with, &mut self.bench, &mut self.request);
-        if made.is_err() {
+        if made.is_err() || user.is_full {
             self.fail(slot, tick);
             return Next::Leave;
         }
@@ -386,7 +389,7 @@ impl Users {
     fn arrive(&mut self, slot: SlotId, now_ns: u64, tick: &mut Tick) {
         self.take_number(slot);
         let (user, Some(program)) = (&mut self.all[slot as usize], &self.program) else { return };
-        (user.hops, user.becomes_get) = (0, false);
+        (user.hops, user.becomes_get, user.is_full) = (0, false, false);
         let text = &mut self.bench.text;
         while user.step < program.steps() {
             let step = program.step(user.step);
@@ -395,8 +398,7 @@ impl Users {
                 text.clear();
                 let (values, random) = (&user.values, &mut user.random);
                 Fill { values, user: number, seq, random, date }.put(value, text);
-                // What has no room leaves the variable without a value.
-                let _ = user.values.set(*variable, text);
+                user.is_full |= user.values.set(*variable, text).is_err();
             }
             let Skip::When(condition) = &step.skip else { break };
             text.clear();

@@ -13,6 +13,7 @@ use model::histogram::Summary;
 use model::load::{Life, Spacing};
 use model::users::{UserInfo, UserTally};
 use std::sync::Arc;
+use wire::fill::VALUES_BYTES;
 use wire::program::Program;
 
 const MS: u64 = 1_000_000;
@@ -264,6 +265,15 @@ fn nothing_is_lost_whatever_the_server_does() {
 }
 
 #[test]
+fn a_step_whose_variables_have_no_room_is_not_sent() {
+    let mut flow = flow();
+    flow.steps[1].sets = vec![(1, Text::plain("x".repeat(VALUES_BYTES + 1)))];
+    let (_, users, log) = ran_of(flow, 1, level(3, 0), ShopFaults::default());
+    assert!(users.begun > 20 && users.failed[1] == users.begun, "{users:?}");
+    assert_eq!((log.requests[0], log.requests[1]), (users.begun, 0));
+}
+
+#[test]
 fn a_connection_that_ends_after_a_response_fails_no_user() {
     let service_ns = (10_000, 500_000);
     for seed in 1..=30 {
@@ -330,9 +340,10 @@ fn what_the_generator_is_late_by_is_told_apart_from_the_wait_of_users() {
     const STALL_NS: u64 = 10 * MS;
     let stalls = Some(Stalls { every_ns: 15 * MS, length_ns: STALL_NS, during: StallPoint::Wait });
     let faults = ShopFaults { service_ns: (1, 2), stalls, ..ShopFaults::default() };
-    for first_delay_ns in [0, MS, 40 * MS] {
+    // Those who do not think can only be asked for too late.
+    for (first_delay_ns, think_ns) in [(0, 0), (MS, THINK_NS), (40 * MS, THINK_NS)] {
         let mut flow = flow();
-        flow.steps[0].delay_ns = first_delay_ns;
+        (flow.steps[0].delay_ns, flow.steps[1].delay_ns) = (first_delay_ns, think_ns);
         let (account, users, _) = ran_of(flow, 1, due_every(2 * MS, 200, 0), faults);
         assert_eq!((users.begun, users.completed), (60, 60));
         let (late, delay) = (&account.generator_delay, &account.send_delay);
