@@ -13,9 +13,9 @@ use model::flow::{
 };
 
 /// Most steps of a flow.
-const STEPS_MAX: usize = 1000;
+pub const STEPS_MAX: usize = 1000;
 /// Most bytes of a file.
-const FILE_MAX: usize = 4 << 20;
+pub const FILE_MAX: usize = 4 << 20;
 /// Separates the parts of a body with several.
 const BOUNDARY: &str = "----ceiling-7f3a91c2d4";
 

@@ -18,7 +18,7 @@ mod query;
 mod text;
 mod wrong;
 
-pub use entry::read;
+pub use entry::{FILE_MAX, STEPS_MAX, read};
 pub use model::flow::Flow;
-pub use names::Given;
+pub use names::{Given, VARIABLES_MAX};
 pub use wrong::Wrong;

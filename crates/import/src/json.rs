@@ -26,7 +26,7 @@ struct Value {
 }
 
 /// A longer text is no body of a flow.
-const TEXT_MAX: usize = 4 << 20;
+const TEXT_MAX: usize = flow::FILE_MAX;
 
 impl Json {
     /// Reads a text; none if it is no JSON, or too long to be looked at.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A value may name another variable; so often it is filled.
 const DEPTH_MAX: usize = 8;
 /// Longer texts are not filled further.
-const LENGTH_MAX: usize = 4 << 20;
+const LENGTH_MAX: usize = flow::FILE_MAX;
 /// By so many bytes all texts together may grow. What is not filled then stays a hole.
 const GROWTH_MAX: usize = 64 << 20;
 

@@ -2,10 +2,9 @@
 
 use crate::draft::{BASE, Draft, Item, Left, Piece, Step};
 use crate::url::plain_server;
+use flow::STEPS_MAX;
 use std::collections::BTreeMap;
 
-/// Most steps of a flow.
-const STEPS_MAX: usize = 1000;
 /// Header fields that a flow adds by itself.
 const OWN_HEADERS: [&str; 4] = ["host", "content-length", "connection", "transfer-encoding"];
 

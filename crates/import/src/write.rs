@@ -6,15 +6,13 @@
 use crate::draft::{BASE, Body, Content, Draft, Item, Left, Pairs, Part, Piece, Step, Text};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use flow::Given;
+use flow::{Given, VARIABLES_MAX};
 use model::flow::Key;
 use model::secret;
 use std::collections::BTreeSet;
 
-/// Most bytes of all steps. A flow has at most 4 MiB with the comments at its beginning.
-const STEPS_BYTES_MAX: usize = 3 << 20;
-/// Most variables that a flow captures.
-const CAPTURED_MAX: usize = 200;
+/// Most bytes of all steps: the comments at the beginning of the flow have the rest.
+const STEPS_BYTES_MAX: usize = flow::FILE_MAX / 4 * 3;
 /// Requests in a row that are left out are listed up to here, and counted beyond.
 const LISTED_MAX: usize = 3;
 /// Variables that the summary names.
@@ -227,8 +225,8 @@ fn written(mut step: Step, needs: &mut Needs, number: usize, room: usize) -> Res
         }
         Err(wrong) => impossible(wrong.what),
         Ok(_) if text.len() > room => left(&format!("beyond {} MiB", STEPS_BYTES_MAX >> 20)),
-        Ok(_) if needs.captured_with(&step) > CAPTURED_MAX => {
-            left(&format!("beyond {CAPTURED_MAX} captured variables"))
+        Ok(_) if needs.captured_with(&step) > VARIABLES_MAX => {
+            left(&format!("beyond {VARIABLES_MAX} captured variables"))
         }
         Ok(_) => {
             needs.take(&mut step, number);

@@ -144,7 +144,7 @@ fn add_headers(flow: &mut Flow, options: &Options, machine: &dyn Machine) -> Res
 }
 
 /// What a load of users is not possible with, and the way out.
-fn refused(options: &Options, shape: &Shape, flow: &Flow) -> Result<(), Usage> {
+fn refused(options: &Options, shape: &Shape) -> Result<(), Usage> {
     let caps = |level: &model::load::Level| level.life != Default::default();
     let rules = [
         (
@@ -172,7 +172,6 @@ fn refused(options: &Options, shape: &Shape, flow: &Flow) -> Result<(), Usage> {
         (options.expand.is_some(), "--expand", "the holes of a flow are filled for each request"),
         (options.checks.is_given(), "--check-..", "write [Asserts] into the flow"),
         (shape.tool.is_some(), "--tool", "leave it out"),
-        (flow.steps.len() > 1000, "so many steps", "make several flows"),
     ];
     match rules.into_iter().find(|(is, ..)| *is) {
         Some((_, what, way_out)) => {
@@ -187,7 +186,7 @@ fn refused(options: &Options, shape: &Shape, flow: &Flow) -> Result<(), Usage> {
 pub fn drained(load: Option<&FlowLoad>, options: &Options, shape: &Shape) -> Result<u64, Usage> {
     let timeout_ns = options.timeout.0;
     let Some(flow) = load.and_then(|load| load.flow.as_ref()) else { return Ok(timeout_ns) };
-    refused(options, shape, flow)?;
+    refused(options, shape)?;
     Ok(drain_ns(flow, timeout_ns))
 }
 
