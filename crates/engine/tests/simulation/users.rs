@@ -332,7 +332,8 @@ fn many_connections_are_opened_at_once_for_users_who_are_due() {
     let level = Level { window_ns: 200_000, ..due_every(200, 1000, 0) };
     let (account, users, _) = ran_of(flow, 1, level, faults);
     assert_eq!((users.begun, users.completed), (1000, 1000));
-    assert!(account.flow.max.unwrap() < MS, "{:?}", account.flow);
+    // No connection waits for another one: that would be as long again.
+    assert!(account.flow.max.unwrap() < 300_000, "{:?}", account.flow);
 }
 
 #[test]
